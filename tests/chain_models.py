@@ -13,6 +13,13 @@ def a_stream(rows, seed=0, n_states=2, width=2, apart=3.0, stay=0.9):
     return rng.normal(size=(rows, width)) + apart * states[:, None], states
 
 
+def gapped_stream(rows, seed=0):
+    """Rows of a chain of which a fifth of the values is missing, and of some rows all."""
+    X, _ = a_stream(rows, seed)
+    X[np.random.default_rng(seed).random(X.shape) < 0.2] = np.nan
+    return X
+
+
 def symbol_stream(rows, seed=0, n_symbols=4, stay=0.9):
     """Symbols of a chain of two states that share none but the middle ones."""
     rng = np.random.default_rng(seed)
@@ -41,6 +48,10 @@ class RowsIn:
 
 class RowsInGaussianHMM(RowsIn, hw.GaussianHMM):
     """The model of rows."""
+
+
+class GapFedGaussianHMM(RowsInGaussianHMM):
+    """The model of rows, whose rows in the table have gaps, and some no value."""
 
 
 class RowsInCategoricalHMM(RowsIn, hw.CategoricalHMM):

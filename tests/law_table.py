@@ -283,6 +283,14 @@ CHAIN_MODELS = [
     chain_models.RowsInCategoricalHMM(2, n_features=6, algorithm=algorithm, warm_up=120, lag=10, random_state=0)
     for algorithm in CHAIN_ALGORITHMS
 ]  # fmt: skip
+GAPPED_CHAINS = [
+    chain_models.GapFedGaussianHMM(2, kind, algorithm=algorithm, warm_up=120, lag=10, random_state=0, **options)
+    for kind, algorithm, options in (
+        ("full", "auto", {}), ("diag", "auto", {}), ("tied", "em", {}), ("spherical", "vb", {}),
+        ("full", "online-em", {}), ("spherical", "online-em", {}), ("diag", hw.OnlineVB(batch_size=40), {}),
+        ("tied", "online-em", {"scale_columns": True}), ("diag", "online-em", {"half_life": 80.0}),
+    )
+]  # fmt: skip
 
 
 @cache
@@ -394,6 +402,8 @@ def rows_for(model):
     """Rows that a model of the table learns."""
     if isinstance(model, chain_models.RowsInCategoricalHMM):
         return chain_models.symbol_stream(400, seed=7)[0]
+    if isinstance(model, chain_models.GapFedGaussianHMM):
+        return chain_models.gapped_stream(400, seed=7)
     if isinstance(model, chain_models.RowsInGaussianHMM):
         return chain_models.a_stream(400, seed=7)[0]
     kinds = {

@@ -13,6 +13,7 @@ from law_table import (
     COUNT_MODELS,
     DIRECTION_MODELS,
     GAP_MODELS,
+    GAPPED_CHAINS,
     HEALING_MODELS,
     MODELS,
     OFTEN_HEALING,
@@ -162,6 +163,13 @@ CHAIN_CASES = [
 ]
 
 
+GAPPED_CHAIN_CASES = [
+    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in (1, 4) else pytest.mark.slow)
+    for number, model in enumerate(GAPPED_CHAINS)
+    for law in chain_laws(model)
+]
+
+
 STARTED_CASES = [
     pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in (1, 37) else pytest.mark.slow)
     for number, model in enumerate(STARTED_CHAINS)
@@ -180,6 +188,11 @@ def short_stream(model):
 
 @pytest.mark.parametrize(("model", "law"), STARTED_CASES)
 def test_law_of_chains_from_a_given_start(model, law):
+    law(*short_stream(model))
+
+
+@pytest.mark.parametrize(("model", "law"), GAPPED_CHAIN_CASES)
+def test_law_of_chains_with_gaps(model, law):
     law(*short_stream(model))
 
 

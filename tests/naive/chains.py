@@ -177,7 +177,7 @@ def cappe(name, prior, rows, X, sequences, steps, mean, n_eff, gains=None, filte
             transitions = dirichlet(name, prior.steps, prior.steps_shift, totals[1])
         else:
             start, transitions = fixed[:2]
-        missing = np.isnan(x[0])
+        missing = np.isnan(x).all()
         if missing:
             densities, level = np.ones(n_states), 0.0
         else:

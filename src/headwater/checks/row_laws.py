@@ -23,6 +23,7 @@ from headwater.checks.support import (
 )
 from headwater.core.batch import NO_WEIGHTS
 from headwater.core.records import arrays_of
+from headwater.core.sequences import OpenRows
 from headwater.core.state import Stream, Summary
 from headwater.core.statistics import Array
 from headwater.core.steps import fold
@@ -146,6 +147,8 @@ def the_state_is_finite(estimator: StreamingEstimator, rows: Array) -> None:
         state = state.with_record(RESERVOIR, replace(reservoir.settled, limit=0.0))
     if reservoir is not None and np.isnan(rows).any():  # kept rows have the gaps that they came with
         state = state.without(RESERVOIR)
+    if isinstance(state, Stream) and isinstance(state.unfolded, OpenRows):  # rows that wait have them, too
+        state = replace(state, unfolded=replace(state.unfolded, waiting=()))
     for array in arrays_of(state):
         assert np.isfinite(array).all(), "the state holds NaN or infinity"
     given = split_target(estimator, rows)

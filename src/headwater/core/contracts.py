@@ -309,7 +309,7 @@ class Chained(Protocol[PriorIn, Stats, ParamsIn, Carry]):
     @property
     def lag(self) -> int: ...  # rows to look ahead to
 
-    def blank_carry(self, width: int) -> Carry: ...
+    def blank_carry(self, statistics: Stats) -> Carry: ...
 
     def summarize_open(
         self, parameters: ParamsIn, batch: Batch, carry: Carry | None, rows: int, n_threads: int | None = None

@@ -84,6 +84,20 @@ class GappedRows:
         return GappedRows(self.values.copy(), self.missing.copy())
 
 
+def find_absent(rows: Array) -> Mask:
+    """Return which rows (n,) of a sequence are missing: NaN in all columns. Others may have gaps."""
+    absent = np.isnan(rows[:, 0])
+    if absent.any() and rows.shape[1] > 1:  # few rows lack the first value, and no other can be missing
+        lacking = np.flatnonzero(absent)
+        absent[lacking] = np.isnan(rows[lacking]).all(axis=1)
+    return absent
+
+
+def as_gapped(rows: Array) -> Array | GappedRows:
+    """Return rows in which NaN is a gap, as such, or as they are if they are complete."""
+    return GappedRows.of(rows) if np.isnan(rows.sum()) else rows
+
+
 def sort_by_pattern(missing: Mask) -> NDArray[np.int64]:
     """Return an order (n,) of rows in which those with the same gaps follow one another; else as they were."""
     packed = np.packbits(missing, axis=1)

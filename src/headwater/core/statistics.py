@@ -139,6 +139,11 @@ def to_one_form(parts: Sequence[Stats]) -> tuple[Stats, ...]:
     return tuple(cast(Stats, part.in_form(form)) for part in parts)
 
 
+def widest_form(statistics: Stats) -> Stats:
+    """Return statistics in the form with the most arrays, to which rows of every kind can be added."""
+    return cast(Stats, max(statistics.forms, key=lambda form: len(form._names())))
+
+
 def _writable(part: Part) -> Part:
     if isinstance(part, Statistics):
         return part.writable()

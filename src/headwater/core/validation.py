@@ -239,7 +239,7 @@ def numeric(values: Values, name: str, gaps: bool = False) -> AnyArray:
 def _fill_gaps(array: AnyArray) -> AnyArray:
     """Objects with NaN in the place of None and of the NA of pandas, which is no number."""
     missing = np.frompyfunc(lambda value: value is None or type(value).__name__ in ("NAType", "NaTType"), 1, 1)(array)
-    return np.where(missing.astype(bool), np.nan, array) if array.dtype.kind == "O" else array
+    return np.where(np.asarray(missing, dtype=bool), np.nan, array) if array.dtype.kind == "O" else array
 
 
 def is_in_range(array: Array) -> bool:

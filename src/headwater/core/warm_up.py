@@ -9,6 +9,7 @@ import numpy as np
 
 from headwater.core.batch import Batch, Buffer
 from headwater.core.contracts import Start
+from headwater.core.gapped_rows import find_absent
 from headwater.core.lineage import root_stream
 from headwater.core.plan import Plan
 from headwater.core.schedules import ForgettingFactor
@@ -67,8 +68,8 @@ def rows_to_wait(plan: Plan, buffer: Buffer, batch: Batch) -> tuple[int, bool]:
         named += np.bincount(new, minlength=len(batch)).cumsum() if new else 0
     rows = buffer.rows + np.arange(1, len(batch) + 1)
     if plan.model.chained:  # rows that are missing say nothing
-        before = np.count_nonzero(~np.isnan(buffer.batch().X[:, 0])) if buffer.rows else 0
-        rows = before + np.cumsum(~np.isnan(batch.X[:, 0]))
+        before = np.count_nonzero(~find_absent(buffer.batch().X)) if buffer.rows else 0
+        rows = before + np.cumsum(~find_absent(batch.X))
     over = (rows >= most) | ((rows >= least) & ((named == 0) | (named == plan.model.n_components)))
     return (int(np.argmax(over)) + 1, True) if over.any() else (len(batch), False)
 
@@ -141,4 +142,4 @@ def _known_rows(plan: Plan, buffer: Buffer) -> int:
     """Rows of the warm-up at the last power of two that are not missing, as rows that hang together may be."""
     if not plan.model.chained or not buffer.rows:
         return buffer.rows
-    return int(np.count_nonzero(~np.isnan(buffer.batch().X[: 1 << (buffer.rows.bit_length() - 1), 0])))
+    return int(np.count_nonzero(~find_absent(buffer.batch().X[: 1 << (buffer.rows.bit_length() - 1)])))

@@ -16,8 +16,8 @@ NAMED = 3  # columns in one sentence
 SINGLE_FINDINGS = 3  # components that get a sentence each; more share one
 
 
-def gap_findings(statistics: GaussianStatistics, count: float, names: Sequence[str]) -> list[Finding]:
-    """Return how much was missing, and which columns of which components are known by less than half."""
+def gap_findings(statistics: GaussianStatistics, count: float, names: Sequence[str], word: str = "component") -> list[Finding]:
+    """Return how much was missing, and which columns of which components (or states) are known by less than half."""
     if not isinstance(statistics, GappedStatistics):
         return []
     rows = count * np.maximum(statistics.count, 0.0)
@@ -36,7 +36,7 @@ def gap_findings(statistics: GaussianStatistics, count: float, names: Sequence[s
         told = ", ".join(names[j] for j in columns[:NAMED]) + (", ..." if len(columns) > NAMED else "")
         missing = 1.0 - float(max(least[columns[0]], 0.0))
         sentence = (
-            f"{component_phrase('component', group)} {'lack' if len(group) > 1 else 'lacks'} more than half of what could be "
+            f"{component_phrase(word, group)} {'lack' if len(group) > 1 else 'lacks'} more than half of what could be "
             f"known of {told} (up to {missing:.0%}): values there rest on few rows and on the other columns."
         )
         found.append(Finding("unseen", tuple(group), sentence, True, {"missing": missing}))

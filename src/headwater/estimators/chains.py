@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from headwater.core.batch import Batch
 from headwater.core.chunk import values_of
 from headwater.core.statistics import Array
-from headwater.core.validation import check_finite, n_dimensions, numeric, one_line
+from headwater.core.validation import check_finite, is_in_range, n_dimensions, numeric, one_line, to_gapped
 from headwater.core.values import Matrix, Rows, Values
 from headwater.estimators.pseudo_rows import gaussian_rows, symbol_rows
 from headwater.estimators.start_parameters import seed_at_means
@@ -44,11 +44,11 @@ class Chunk:
 
 
 def check_chain_rows(X: Rows, owner: str, name: str = "X") -> Array:
-    """Return rows of finite numbers, of which some may be missing: NaN in every column."""
+    """Return rows of finite numbers, of which some may be missing: NaN in some columns (a gap), or in all."""
     X = values_of(X)
     if issparse(X):
         raise TypeError(f"{name} is a sparse matrix, but {owner} needs dense rows: pass {name}.toarray()")
-    array = numeric(X, name)
+    array = numeric(X, name, gaps=True)
     if array.ndim != 2:
         raise ValueError(
             f"{name} must have two dimensions (rows, columns), got shape {array.shape}. Reshape your data: "
@@ -58,19 +58,8 @@ def check_chain_rows(X: Rows, owner: str, name: str = "X") -> Array:
         what = "sample(s)" if array.shape[0] == 0 else "feature(s)"
         raise ValueError(f"{name} has 0 {what} (shape={array.shape}) while a minimum of 1 is required.")
     rows = np.ascontiguousarray(array, dtype=np.float64)
-    missing = np.isnan(rows)
-    if missing.any():
-        gone = missing.all(axis=1)
-        partly = missing.any(axis=1) & ~gone
-        if partly.any():
-            raise ValueError(
-                f"{name} contains NaN in some columns of row {int(np.argmax(partly))}: a row is missing as a whole, NaN in all "
-                f"columns, or not at all"
-            )
-        if not gone.all():
-            check_finite(rows[~gone], name)
-    else:
-        check_finite(rows, name)
+    if not is_in_range(rows):
+        to_gapped(rows, name)  # which refuses what is neither a number nor a gap
     return rows
 
 

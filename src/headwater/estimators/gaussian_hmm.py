@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithm import Algorithm
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
-from headwater.core.validation import check_row, n_dimensions
+from headwater.core.validation import check_row
 from headwater.core.values import Key, Matrix, RandomState, Row, Rows, Values
 from headwater.estimators.calls import answers_at_once, learns, reads
 from headwater.estimators.chain_covariances import KINDS, compact_covariances, factor_of
@@ -23,12 +24,16 @@ from headwater.estimators.traits import Taken
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_scaled import ScaledGaussian
 
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 class GaussianHMM(HiddenMarkovEstimator):
     """Hidden Markov model with Gaussian emissions, learned in one pass, from sequences that may never end.
 
     Names and meanings are hmmlearn's. Beyond it, `partial_fit` goes on with an open sequence, and the answer does not depend on
-    how it was cut.
+    how it was cut. NaN, None and NA in some columns of a row are gaps, which are integrated out; a row without any value passes
+    time.
 
     Parameters
     ----------
@@ -135,6 +140,7 @@ class GaussianHMM(HiddenMarkovEstimator):
             "covariance_prior",
         ),
         answers=("startprob_", "transmat_", "means_", "covars_"),
+        takes_gaps=True,
     )
     _letters = "stmc"
     _emission_names: ClassVar[dict[str, str]] = {"m": "means_", "c": "covars_"}
@@ -246,15 +252,22 @@ class GaussianHMM(HiddenMarkovEstimator):
         if reset:
             self.__dict__.pop("_n_features", None)  # which is known by now
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def _checked(self, X: Taken, anew: bool = False) -> Array:
         return check_chain_rows(X, type(self).__name__)
 
     def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Array:
-        values: Matrix = list(x.values()) if isinstance(x, Mapping) else x
-        if n_dimensions(values) == 1 and np.size(values) and _all_missing(values):
-            row = check_row(dict.fromkeys(x, 0.0) if isinstance(x, Mapping) else np.zeros(len(values)), names, width)
-            return np.full_like(row, np.nan)
-        return check_row(x, names, width)
+        row = check_row(x, names, width, gaps=True)
+        return row.values if isinstance(row, GappedRows) else np.asarray(row)
+
+    def _check_stored(self, X: Matrix, width: int) -> None:
+        if not isinstance(X, np.ndarray):
+            raise ValueError(f"{type(self).__name__} takes rows of numbers")
+        self._checked(X)
 
     # What was learned
 
@@ -368,12 +381,3 @@ class GaussianHMM(HiddenMarkovEstimator):
         width = self._given_width()
         found = self._emissions_given("mc", width)
         return self._family(width).from_precisions(np.zeros(width), found["means"], found["factor"])
-
-    # How it looks
-
-
-def _all_missing(x: Row) -> bool:
-    try:
-        return bool(np.isnan(np.asarray(x, dtype=float)).all())
-    except (TypeError, ValueError):
-        return False

@@ -19,9 +19,10 @@ from headwater.core.contracts import StartSettings
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import check_finite, numeric, one_line
-from headwater.diagnostics.component_description import SYMBOL_LIMIT, heaviest_components, matrix_of
+from headwater.diagnostics.component_description import SYMBOL_LIMIT, column_names, heaviest_components, matrix_of
 from headwater.diagnostics.health_counts import ChainChecks
 from headwater.diagnostics.health_evidence import Evidence
+from headwater.diagnostics.health_gaps import gap_findings
 from headwater.estimators.calls import learns, reads
 from headwater.estimators.chain_streams import ChainStreams
 from headwater.estimators.chains import (
@@ -386,9 +387,10 @@ class HiddenMarkovEstimator(ChainStreams):
         """Evidence of the states; `emissions` returns the checks of what they emit, of so many numbers each."""
         _, statistics, count = self._belief()
         rows = np.maximum(count * statistics.emissions.count, 0.0)
+        gaps = tuple(gap_findings(statistics.emissions, count, column_names(self, self.n_features_in_), "state"))
         k = float(len(rows))
 
         def checks() -> ChainChecks:
             return ChainChecks(emissions(rows), self.transmat_, rows)
 
-        return Evidence(rows, "state", checks=checks, work=k * k * (size + 100.0 * k))
+        return Evidence(rows, "state", checks=checks, work=k * k * (size + 100.0 * k), known=gaps)

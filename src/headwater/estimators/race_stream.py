@@ -18,6 +18,7 @@ import numpy as np
 
 from headwater.core.batch import Batch
 from headwater.core.contracts import NO_SCORES
+from headwater.core.gapped_rows import find_absent
 from headwater.core.learner import Learner
 from headwater.core.lineage import root_stream
 from headwater.core.statistics import Array
@@ -152,7 +153,7 @@ def race_on_folds(model: EstimatorCore, batch: Batch, key: int, width: int) -> R
     chained = batch.sequences.size > 0
     pieces = np.concatenate([[0], np.cumsum(np.diff(batch.sequences) != 0)]) if chained else np.arange(n)
     folds = pieces % FOLDS if pieces[-1] >= FOLDS else np.arange(n) * FOLDS // n
-    tells = np.bincount(folds[~np.isnan(batch.X[:, 0])] if chained else folds, minlength=FOLDS)  # rows may be missing
+    tells = np.bincount(folds[~find_absent(batch.X)] if chained else folds, minlength=FOLDS)  # rows may be missing
     numbers = [k for k in COMPONENTS if least <= k <= (tells.sum() - tells.max()) // ROWS_EACH] or [least]
     if len(numbers) == 1:
         return Race((Rival(numbers[0]),), numbers[0])

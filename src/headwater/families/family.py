@@ -232,6 +232,11 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         """Whether rows may have gaps: then there are the two functions below, and geometries and priors know gaps, too."""
         return False
 
+    @property
+    def sweeps_gaps(self) -> bool:
+        """Whether rows with gaps are learned one by one in a kernel, too, by a family that sweeps rows."""
+        return False
+
     def log_densities_with_gaps(self, parameters: Params, X: GappedRows) -> Array:
         """Return the log-density (n, K) of what was observed of every row; 0 for a row without a value."""
         raise ValueError(GAPS_REFUSED)

@@ -28,7 +28,12 @@ from headwater.families.gaussian_belief import (
 from headwater.families.gaussian_columns import gapped_readout
 from headwater.families.gaussian_conditional import conditional_law
 from headwater.families.gaussian_covariance import COVARIANCES, Covariance
-from headwater.families.gaussian_gaps import Answers, add_complete, collect_gapped_seeds, estep_with_gaps
+from headwater.families.gaussian_gaps import (
+    Answers,
+    add_complete,
+    collect_gapped_seeds,
+    estep_with_gaps,
+)
 from headwater.families.gaussian_moments import rebase_moments, split_masses
 from headwater.families.gaussian_parameters import (
     blank_parameters,
@@ -341,6 +346,10 @@ class Gaussian(GaussianSweeps):
 
     @property
     def takes_gaps(self) -> bool:
+        return True
+
+    @property
+    def sweeps_gaps(self) -> bool:
         return True
 
     def log_densities(self, parameters: GaussianParameters, X: Matrix) -> Array:

@@ -13,7 +13,12 @@ from scipy.special import gammaln, logsumexp
 from headwater.core.batch import Batch
 from headwater.core.gapped_rows import GappedRows, sort_by_pattern
 from headwater.core.statistics import Array
-from headwater.families.gaussian_records import ColumnParameters, GappedStatistics, GaussianParameters, GaussianStatistics
+from headwater.families.gaussian_records import (
+    ColumnParameters,
+    GappedStatistics,
+    GaussianParameters,
+    GaussianStatistics,
+)
 from headwater.families.posterior import posterior
 from headwater.kernels.gaps import count_gaps
 from headwater.kernels.gaussian_gaps import estep_columns_gaps, estep_matrix_gaps

@@ -176,7 +176,7 @@ class ScaledGaussian(Gaussian):
         found = super().sweep(
             name, _inner(prior), concentration, entered, steps, gains, n_eff, statistics, average, scores
         )  # fmt: skip
-        scores -= np.log(prior.units).sum()
+        scores -= _volume(batch, prior.units)
         return found
 
     def match(
@@ -205,7 +205,7 @@ class ScaledGaussian(Gaussian):
         found = super().sweep_chain(
             name, _inner(prior), chain, entered, steps, gains, n_eff, known, now, given, mean, average, scores
         )  # fmt: skip
-        scores -= np.where(np.isnan(X[:, 0]), 0.0, np.log(prior.units).sum())
+        scores -= ~np.isnan(X) @ np.log(prior.units)
         return found
 
     # What users see
@@ -251,6 +251,12 @@ def _to_units(batch: Batch, origin: Array, units: Array) -> Batch:
     if isinstance(batch.X, GappedRows):
         return replace(batch, X=replace(batch.X, values=(batch.X.values - origin) / units))
     return replace(batch, X=(batch.X - origin) / units)
+
+
+def _volume(batch: Batch, units: Array) -> Array | float:
+    """Logarithm of the units of what was observed, by row if there are gaps."""
+    volumes = np.log(units)
+    return np.asarray((~batch.X.missing).astype(float) @ volumes) if isinstance(batch.X, GappedRows) else float(volumes.sum())
 
 
 def _inner(prior: GaussianPrior) -> GaussianPrior:

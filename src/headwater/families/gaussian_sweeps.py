@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from math import prod
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
 from headwater.families.family import Family
 from headwater.families.gaussian_covariance import Covariance
+from headwater.families.gaussian_gap_sweeps import sweep_chain_with_gaps, sweep_with_gaps
 from headwater.families.gaussian_parameters import (
     refuse_singular,
 )
@@ -77,6 +79,11 @@ class GaussianSweeps(Family[GaussianPrior, GaussianStatistics, GaussianParameter
         statistics: GaussianStatistics, average: GaussianStatistics | None, scores: Array,
     ) -> tuple[GaussianStatistics, GaussianStatistics | None, float]:  # fmt: skip
         """Learn row by row; return statistics and average, as means per row, and n_eff."""
+        if isinstance(batch.X, GappedRows) or isinstance(statistics, GappedStatistics):
+            return sweep_with_gaps(
+                self.kind.matrix, READOUTS[name], prior.origin, self._prior_tuple(prior), concentration, batch, steps, gains,
+                n_eff, statistics, average, scores,
+            )  # fmt: skip
         totals = statistics.scaled(n_eff)
         moving = totals.zeros_like() if average is None else average.copy()
         n_eff = self.kind.sweep(
@@ -105,19 +112,30 @@ class GaussianSweeps(Family[GaussianPrior, GaussianStatistics, GaussianParameter
 
     def flat(self, statistics: GaussianStatistics) -> Array:
         """Return statistics as one row of numbers, the counts first."""
-        return np.concatenate([statistics.count, statistics.first.ravel(), statistics.second.ravel()])
+        arrays = statistics.to_arrays().items()
+        return np.concatenate([array.ravel() for name, array in arrays if name != "from_base"])
 
     def unflat(self, row: Array, width: int) -> GaussianStatistics:
         """Return the statistics that such a row holds."""
-        k = self.n_components
-        first, second = row[k : k * (1 + width)].reshape(k, width), row[k * (1 + width) :]
-        return GaussianStatistics.of(row[:k].copy(), first.copy(), second.reshape(self.kind.second_shape(k, width)).copy())
+        k, shape = self.n_components, self.kind.second_shape(self.n_components, width)
+        end = k * (1 + width) + prod(shape)
+        first, second = row[k : k * (1 + width)].reshape(k, width), row[k * (1 + width) : end].reshape(shape)
+        if len(row) == end:
+            return GaussianStatistics.of(row[:k].copy(), first.copy(), second.copy())
+        return GappedStatistics.of(row[:k].copy(), first.copy(), second.copy(), *row[end:].reshape(2, k, width).copy())
 
     def sweep_chain(
         self, name: str, prior: GaussianPrior, chain: tuple[Array, ...], X: Array, steps: Array, gains: Array, n_eff: float,
         known: bool, now: Array, given: Array, mean: Array, average: Array, scores: Array,
     ) -> tuple[float, Array]:  # fmt: skip
-        """Learn the rows of a sequence step by step (see kernels/chain_sweep.py)."""
+        """Learn the rows of a sequence step by step (see kernels/chain_sweep.py); with gaps, if statistics know them."""
+        k, width = self.n_components, X.shape[1]
+        shape = self.kind.second_shape(k, width)
+        if len(mean) > k * (k + 1) + k * (1 + width) + prod(shape):
+            return sweep_chain_with_gaps(
+                self.kind.matrix, len(shape) == 2, X, prior.origin, READOUTS[name], chain, self._prior_tuple(prior), steps,
+                gains, n_eff, known, now, given, mean, average, scores,
+            )  # fmt: skip
         return self.kind.sweep_chain(
             X, prior.origin, READOUTS[name], chain, self._prior_tuple(prior), steps, gains, n_eff, known, now, given,
             mean, average, scores,

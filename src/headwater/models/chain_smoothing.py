@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
 from headwater.core.contracts import NO_SCORES, Model
+from headwater.core.gapped_rows import GappedRows, as_gapped, find_absent
 from headwater.core.statistics import Array
+from headwater.core.values import Matrix
 from headwater.families.family import Family
 from headwater.kernels.chains import run_filter, smooth
 from headwater.kernels.parallel import run_slabs
@@ -55,7 +57,10 @@ class Smoothed(NamedTuple):
 
 @dataclass(frozen=True)
 class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
-    """A chain of K states, each with a component of a family. Rows of NaN are missing: they pass time, and say nothing."""
+    """A chain of K states, each with a component of a family. Rows of NaN are missing: they pass time, and say nothing.
+
+    NaN in some columns of a row is a gap, for families that take gaps.
+    """
 
     n_components: int
     family: Family
@@ -192,7 +197,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
     def _densities(self, parameters: ChainParameters, X: Array, n_threads: int | None) -> tuple[Array, Array]:
         """Densities of each row under each state, relative to their sum, and its logarithm."""
         shares, scores = np.empty((len(X), self.n_components)), np.empty(len(X))
-        rows, missing = _fill_missing(X)
+        rows, missing = self._read_rows(X)
         flat = np.zeros(self.n_components)
         self.family.estep(parameters.emissions, flat, Batch(rows), scores=scores, responsibilities=shares, n_threads=n_threads)
         if missing is not None:
@@ -204,23 +209,31 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
 
     def _log_densities(self, parameters: ChainParameters, X: Array) -> Array:
         """Log-densities of each row under each state, however small."""
-        rows, missing = _fill_missing(X)
-        logs = self.family.log_densities(parameters.emissions, rows)
+        rows, missing = self._read_rows(X)
+        gapped = isinstance(rows, GappedRows)
+        logs = (self.family.log_densities_with_gaps if gapped else self.family.log_densities)(parameters.emissions, rows)
         if missing is not None:
             logs[missing] = 0.0
         return logs
+
+    def _read_rows(self, X: Array) -> tuple[Matrix, NDArray[np.bool_] | None]:
+        """Rows as the family takes them, those that are missing filled in, and which these are; None if there are none."""
+        absent = find_absent(X)
+        missing = absent if absent.any() else None
+        rows: Matrix = X if missing is None else np.where(absent[:, None], 0.0, X)
+        return as_gapped(rows) if self.family.takes_gaps else rows, missing
 
     def _collected(
         self, parameters: ChainParameters, X: Array, states: Array, totals: ChainStatistics, n_threads: int | None
     ) -> ChainStatistics:
         """Add the statistics of rows whose states are known."""
-        rows, missing = _fill_missing(X)
+        rows, missing = self._read_rows(X)
         if missing is not None:
             rows, states = rows[~missing], states[~missing]
         if not len(rows):
             return totals
         _, emissions = self.family.estep(
-            parameters.emissions, np.zeros(self.n_components), Batch(np.ascontiguousarray(rows)), totals.emissions,
+            parameters.emissions, np.zeros(self.n_components), Batch(rows), totals.emissions,
             responsibilities=np.ascontiguousarray(states), given=True, n_threads=n_threads,
         )  # fmt: skip
         return replace(totals, emissions=emissions)
@@ -253,9 +266,3 @@ def _meet(done: Sequence[Smoothed]) -> bool:
         if apart.any() or np.abs(one.last_states - other.first_states).max() > AGREE:
             return False
     return True
-
-
-def _fill_missing(X: Array) -> tuple[Array, NDArray[np.bool_] | None]:
-    """Rows with those that are missing filled in, and which these are."""
-    missing = np.isnan(X[:, 0])
-    return (np.where(missing[:, None], 0.0, X), missing) if missing.any() else (X, None)

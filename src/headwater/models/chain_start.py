@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from headwater.core.batch import Batch, join_batches
 from headwater.core.climb import Climb, climb
 from headwater.core.contracts import Given, Start, StartSettings
+from headwater.core.gapped_rows import GappedRows, as_gapped, find_absent
 from headwater.core.state import Summary
 from headwater.core.statistics import Array
 from headwater.families.geometry import RowGeometry
@@ -146,10 +147,10 @@ def _stationary(transitions: Array) -> Array:
 
 def _present_rows(batch: Batch) -> tuple[NDArray[np.int64], Batch]:
     """Return which rows are not missing, and these."""
-    present = np.flatnonzero(~np.isnan(batch.X[:, 0]))
+    present = np.flatnonzero(~find_absent(batch.X))
     if not len(present):
         raise ValueError("every row is missing (NaN): there is nothing to start from")
-    return present, Batch(np.ascontiguousarray(batch.X[present]))
+    return present, Batch(as_gapped(batch.X[present]))
 
 
 def _best(ends: list[Climb], number: int) -> list[Climb]:
@@ -157,9 +158,9 @@ def _best(ends: list[Climb], number: int) -> list[Climb]:
     return sorted(ends, key=lambda end: -end.trace[-1])[:number]
 
 
-def _random(X: Array, n_states: int, rng: np.random.Generator) -> Array:
+def _random(X: Array | GappedRows, n_states: int, rng: np.random.Generator) -> Array:
     """Responsibilities that are the same for equal rows, and random otherwise."""
-    values, places = np.unique(X, axis=0, return_inverse=True)
+    values, places = np.unique(X.filled(np.inf) if isinstance(X, GappedRows) else X, axis=0, return_inverse=True)
     return rng.dirichlet(np.ones(n_states), size=len(values))[places.ravel()]
 
 
@@ -168,7 +169,7 @@ def _collect(
 ) -> ChainStatistics:
     """Statistics of rows whose states are known, up to what they are one after another."""
     k = model.n_components
-    emissions = model.family.collect_seeds(geometry, Batch(np.ascontiguousarray(batch.X[present])), responsibilities)
+    emissions = model.family.collect_seeds(geometry, Batch(as_gapped(batch.X[present])), responsibilities)
     mean = responsibilities.mean(axis=0)
     states = np.full((len(batch), k), 1.0 / k)
     states[present] = responsibilities

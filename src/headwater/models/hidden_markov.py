@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Start, StartSettings
+from headwater.core.gapped_rows import find_absent
 from headwater.core.state import Summary
-from headwater.core.statistics import HEAVIEST, Array
+from headwater.core.statistics import HEAVIEST, Array, widest_form
 from headwater.core.values import Index
 from headwater.families.capabilities import SweepsChains
 from headwater.families.geometry import RowGeometry
@@ -93,9 +94,9 @@ class HiddenMarkov(Smoother):
         )
         return prior if self.hold is None else replace(prior, fixed=self.readout("mean", prior, self.zeros(width), 1.0))
 
-    def blank_carry(self, width: int) -> Carry:
-        """What is carried of one sequence, in the right shape."""
-        k, size = self.n_components, len(self._flat(self.zeros(width)))
+    def blank_carry(self, statistics: ChainStatistics) -> Carry:
+        """What is carried of one sequence, in the shape that it has beside such statistics."""
+        k, size = self.n_components, len(self._flat(statistics))
         return Carry({0: np.zeros(k)}, {0: (np.zeros((k, size)), np.zeros(size), 0.0)})
 
     def find_problem(self, record: object, width: int) -> str:
@@ -262,7 +263,7 @@ class HiddenMarkov(Smoother):
         X = batch.X if order is None else batch.X[order]
         known, filters = self._carried(carry, ids)
         shares, _, found = self._filtered(parameters, X, edges, known, filters, n_threads)
-        found[np.isnan(X[:, 0])] = 0.0  # whatever a variational bound makes of time that passes
+        found[find_absent(X)] = 0.0  # whatever a variational bound makes of time that passes
         for target, values in ((scores, found), (filtered, shares)):
             if target.size:
                 target[slice(None) if order is None else order] = values
@@ -341,6 +342,9 @@ class HiddenMarkov(Smoother):
         carry = carry or Carry()
         filters, apart, left = dict(carry.filters), dict(carry.apart), carry.left
         width, k = batch.X.shape[1], self.n_components
+        if self.family.takes_gaps and np.isnan(batch.X[~find_absent(batch.X)]).any():
+            statistics, average = _widest(statistics), None if average is None else _widest(average)
+            apart = {number: self._widen(parts, width) for number, parts in apart.items()}
         mean, moving = self._flat(statistics), EMPTY if average is None else self._flat(average)
         chain = (prior.start, prior.steps, prior.start_shift, prior.steps_shift)
         sequences = batch.sequences if batch.sequences.size else np.zeros(len(batch), dtype=np.int64)
@@ -378,6 +382,13 @@ class HiddenMarkov(Smoother):
     def _flat(self, statistics: ChainStatistics) -> Array:
         return np.concatenate([statistics.start, statistics.steps.ravel(), self._sweeping.flat(statistics.emissions)])
 
+    def _widen(self, parts: tuple[Array, Array, float], width: int) -> tuple[Array, Array, float]:
+        """Return what is kept apart of a sequence in the form to which rows with gaps can be added."""
+        given, mean = (
+            np.array([self._flat(_widest(self._unflat(row, width))) for row in rows]) for rows in (parts[0], parts[1][None])
+        )
+        return given, mean[0], parts[2]
+
     def _unflat(self, row: Array, width: int) -> ChainStatistics:
         k = self.n_components
         emissions = self._sweeping.unflat(row[k * (k + 1) :], width)
@@ -391,6 +402,10 @@ class HiddenMarkov(Smoother):
         transitions = parameters.transitions / parameters.transitions.sum(axis=1, keepdims=True)
         draw_path(rng.uniform(size=rows), parameters.start / parameters.start.sum(), transitions, states)
         return self.family.sample(parameters.emissions, states, rng), states
+
+
+def _widest(statistics: ChainStatistics) -> ChainStatistics:
+    return replace(statistics, emissions=widest_form(statistics.emissions))
 
 
 def _is_no_mean(states: Array | None, given: Array, mean: Array) -> bool:

@@ -333,7 +333,8 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         With a projection (of weights, of degrees of freedom) every row is learned by moment matching.
         """
         gapped = statistics.gapped or type(batch.X) is GappedRows
-        if projection is None and (gapped or not hasattr(self.family, "sweep")):  # which is quicker than isinstance
+        sweeps = hasattr(self.family, "sweep") and (not gapped or self.family.sweeps_gaps)  # which is quicker than isinstance
+        if projection is None and not sweeps:
             return super().sweep(name, prior, statistics, average, n_eff, batch, steps, gains, scores)
         if projection is not None:
             after, n_eff = self._projected.match(

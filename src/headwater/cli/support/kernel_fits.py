@@ -42,7 +42,8 @@ def gaussian_fits(rng: np.random.Generator) -> Iterator[Fit]:
             yield hw.GaussianMixture(2, covariance_type=kind, algorithm=algorithm), (X,), {}
     gaps = np.where(rng.random(X.shape) < 0.2, np.nan, X)
     for kind in ("full", "diag"):
-        yield hw.GaussianMixture(2).set_params(covariance_type=kind), (gaps,), {}
+        for algorithm in ("auto", "soem"):
+            yield hw.GaussianMixture(2).set_params(covariance_type=kind, algorithm=algorithm), (gaps,), {}
     wide = np.repeat(X, MANY_COLUMNS // 2, axis=1) + rng.normal(size=(N_ROWS, MANY_COLUMNS))
     for kind in ("diag", "spherical", "tied"):
         yield hw.GaussianMixture(MANY_COMPONENTS, max_iter=1).set_params(covariance_type=kind, algorithm="em"), (wide,), {}
@@ -98,6 +99,10 @@ def gaussian_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
     for kind in ("full", "tied", "diag"):
         for algorithm in ("auto", "online-em"):
             yield hw.GaussianHMM(2, covariance_type=kind, algorithm=algorithm), (X,), {}
+    gaps = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    for kind in ("full", "diag"):
+        for algorithm in ("auto", "online-em"):
+            yield hw.GaussianHMM(2, covariance_type=kind).set_params(algorithm=algorithm), (gaps,), {}
 
 
 def symbol_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:

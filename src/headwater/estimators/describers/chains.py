@@ -107,11 +107,15 @@ class GaussianChainDescriber(ChainDescriber):
 
     def oddities(self, row: Any, most: int) -> tuple[Value, ...]:
         """Return the values that make a row odd, the farthest off first."""
-        apart = np.asarray(row) - self.model.means_
-        k = int(np.argmin(np.einsum("ki,kij,kj->k", apart, np.linalg.inv(self.model.covars_), apart)))
-        return gaussian_oddities(
-            column_names(self.model, self.model.n_features_in_), row, self.model.means_[k], self.model.covars_[k], most
-        )
+        values = np.asarray(row, dtype=float)
+        seen = np.flatnonzero(~np.isnan(values))
+        if not len(seen):
+            return ()
+        names = [column_names(self.model, self.model.n_features_in_)[j] for j in seen]
+        values, means, covars = values[seen], self.model.means_[:, seen], self.model.covars_[:, seen[:, None], seen]
+        apart = values - means
+        k = int(np.argmin(np.einsum("ki,kij,kj->k", apart, np.linalg.inv(covars), apart)))
+        return gaussian_oddities(names, values, means[k], covars[k], most)
 
     def columns(self, states: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         """Return what the table shows of these components: a word for it, heads of columns, and a line for each."""

@@ -139,7 +139,7 @@ class StateReader:
             stream = replace(stream, unfolded=Partial(pending))
         if carry is not None:
             chain: Chained = self.model
-            carry = self.reader.read(carry, chain.blank_carry(self.width), f"{path}/carry")
+            carry = self.reader.read(carry, chain.blank_carry(stream.statistics), f"{path}/carry")
             self._sound(carry, f"{path}/carry")
         if carry is not None or rows:
             waiting = tuple(self._row_reader.rows(one, f"{path}/waiting/{at}") for at, one in enumerate(rows))
