@@ -16,8 +16,8 @@ SENTENCES = {
     "The 'tol' parameter of GaussianMixture must be a float": "--set tol must be a float",
     "The 'n_components' parameter of GaussianMixture must be": "-k must be",
     "whose comma may be a decimal point: decimal=','": "whose comma may be a decimal point: --read decimal=,",
-    "not learned from; drop those rows or fill them in first, for example with sklearn.impute.SimpleImputer": (
-        "not learned from; --missing drop leaves such rows out, --missing zero puts zeros"
+    "cannot be learned; drop those rows or fill them in first, for example with sklearn.impute.SimpleImputer": (
+        "cannot be learned; --missing drop leaves such rows out, --missing zero puts zeros"
     ),
     "rows went to it, so prune() may leave it out.": "rows went to it.",
     "a/text=3.csv has no rows of key==3": "a/text=3.csv has no rows of key==3",

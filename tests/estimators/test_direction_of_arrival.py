@@ -314,8 +314,8 @@ def test_another_number_of_sensors_is_refused(model):
         ({"angles": (0.0, 1.0)}, "angles must be None without a steering function"),
         ({"steering": circular, "angles": (1.0, 0.0)}, "angles must rise"),
         ({"steering": circular, "angles": [1.0]}, "angles must be the first and the last"),
-        ({"steering": circular}, r"steering must make a matrix \(65, 8\) of 65 angles, .* got shape \(65, 7\)"),
-        ({"steering": lambda x: np.full((len(x), 8), np.nan)}, "steering must make finite complex numbers"),
+        ({"steering": circular}, r"steering must return a matrix \(65, 8\) for 65 angles, .* got shape \(65, 7\)"),
+        ({"steering": lambda x: np.full((len(x), 8), np.nan)}, "steering must return finite complex numbers"),
         ({"steering": lambda x: np.zeros((len(x), 8))}, "steering must not be zero"),
     ],
 )

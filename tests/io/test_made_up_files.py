@@ -400,7 +400,7 @@ def test_weights_beyond_all_limits_are_refused():
     model = hw.GaussianMixture(2, random_state=0)
     with pytest.raises(ValueError, match="sample_weight must be 0 or at least 1e-300, got 1e-305: scale the weights up"):
         model.partial_fit(rows_of("ties", 80, 2), sample_weight=np.full(80, 1e-305))
-    with pytest.raises(ValueError, match=r"count of 1e-320 \(first in row 0\), but none below 1e-250 other than 0 is sound"):
+    with pytest.raises(ValueError, match=r"count of 1e-320 \(first in row 0\), but none below 1e-250 other than 0 is allowed"):
         hw.LatentDirichletAllocation(2).partial_fit(np.full((80, 2), 1e-320))
 
 

@@ -408,7 +408,7 @@ def test_answers_need_no_weights_and_labels(tmp_path):
     for model, options in ((mixture, {"weight": "w", "label": "l"}), (regression, {"target": "t"})):
         for chunk in hw.stream(rows, columns=["x"], **options):
             model.partial_fit(**chunk)
-            with pytest.raises(ValueError, match=r"which would be lost: pass it on as partial_fit\(\*\*chunk\)"):
+            with pytest.raises(ValueError, match=r"which would be lost: pass it as partial_fit\(\*\*chunk\)"):
                 model.partial_fit(chunk)
     (chunk,) = hw.stream(rows, like=mixture)
     assert mixture.score_samples(chunk).shape == (40,)

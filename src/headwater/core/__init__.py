@@ -1,1 +1,1 @@
-"""The core: what flows, the plan, the loop. It knows neither a model nor a feature by name."""
+"""The core: records, the plan and the loop. It knows no model and no feature by name."""

@@ -21,12 +21,11 @@ class Algorithm:
     `readout` makes the parameters of the next E-step, `report` those the user sees. An online algorithm folds batches of
     its own size with the steps of its schedule; a batch algorithm, whose online `twin` is named, replaces the statistics
     once per pass. `finish` says that `fit` goes on with passes of EM after the stream, under its prior; `likelihood` that
-    passes maximise the likelihood unless a prior was given; `average` that the statistics are averaged on the way. A
+    passes maximise the likelihood unless a prior was given; `average` that a running average of the statistics is kept. A
     `projection` takes the place of the fold. `again` says that `fit` streams the rows again and again; `blocks_grow` that
-    batches of rows that hang together become larger with the stream; `refines` that a mixture keeps a reservoir, by which it
-    leaves a bad start; `counts_rows` that the prior stands beside the number of rows seen (paper 001), not beside what
-    statistics that were folded with such steps are worth. `ways` are those of an E-step, of which a model takes the first
-    it has.
+    batches of sequences become larger with the stream; `refines` that a mixture keeps a reservoir, by which it
+    leaves a bad start; `counts_rows` that the prior is weighed against the number of rows seen (paper 001), not against
+    the effective number of rows. `ways` are kinds of E-steps; a model takes the first one that it offers.
     """
 
     word: ClassVar[str]
@@ -53,7 +52,7 @@ class Algorithm:
         return False
 
     def suits(self, model: Model) -> bool:
-        """Whether a model can be learned by it."""
+        """Whether this algorithm can learn a model."""
         return any((way, self.readout) in model.ways for way in self.ways)
 
     def inference(self, model: Model) -> Inference:
@@ -91,6 +90,6 @@ def rows_of_batch(batch_size: BatchSize, rows_to_learn: int, at_least: int = 102
 
 
 def check_draws(value: object, name: str, least: int) -> None:
-    """Refuse what is no number of draws."""
+    """Refuse a number of draws that is not a positive integer."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= MOST_DRAWS:
         raise ValueError(f"{name} must be an integer of at least {least}, and at most {MOST_DRAWS}, got {value!r}")

@@ -92,7 +92,7 @@ class SatoEM(Algorithm):
 
 @dataclass(frozen=True)
 class BayesianOnlineEM(Algorithm):
-    """Bayesian online EM (paper 000, section 4): every row adds its counts to the belief, whose mean (or mode) comes next.
+    """Bayesian online EM (paper 000, section 4): every row adds its counts to the belief; its mean or mode is used next.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class OnlineEM(Algorithm):
 class OnlineVB(Algorithm):
     """Online variational Bayes (paper 004): counts add, or with a `decay` the step is (t + offset)^-decay.
 
-    The second is what Hoffman, Blei and Bach (2010) do for topics, and the default there; the number of documents is that seen.
+    The second is that of Hoffman, Blei and Bach (2010), and the default for topics; the number of documents is the number seen.
 
     Examples
     --------
@@ -261,7 +261,7 @@ class MomentMatching(Algorithm):
 
 @dataclass(frozen=True)
 class Auto(Algorithm):
-    """What to use when nothing is asked for: streams in batches of equal weight; `fit` then finishes by EM under its prior.
+    """The default: streams in batches of equal weight; `fit` then finishes by EM under its prior.
 
     The stream is read by variational Bayes ("expect_log"), or by what measured better for a model: by Bayesian online EM
     ("mean") for counts; or by the only readout that a model has ("mode").
@@ -297,7 +297,7 @@ class Auto(Algorithm):
 
 @dataclass(frozen=True)
 class AutoOnlineEM(OnlineEM):
-    """What "auto" is for models whose rows hang together: online EM in batches, averaged; `fit` then finishes by EM."""
+    """What "auto" is for models of sequences: online EM in batches, averaged; `fit` then finishes by EM."""
 
     word = "auto"
     finish = True
@@ -335,5 +335,5 @@ def resolve(algorithm: str | Algorithm, model: Model, name: str, own: Mapping[st
     if not chosen.suits(model):
         word = repr(chosen.word) if isinstance(algorithm, str) else type(chosen).__name__
         raise ValueError(f"{name} cannot be learned by {word}: use one of {', '.join(map(repr, legal))}")
-    chosen.inference(model)  # which refuses a sampler that the model has not
+    chosen.inference(model)  # refuses a sampler that the model does not have
     return chosen

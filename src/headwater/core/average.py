@@ -20,7 +20,7 @@ AVERAGE = "average"
 
 
 class Average(Policy):
-    """Averages the statistics on the way. Streams that learned by an algorithm with averages go on to have one."""
+    """Keeps a running average of the statistics. A stream that has an average keeps it when the algorithm changes."""
 
     name = AVERAGE
 
@@ -45,7 +45,7 @@ class Average(Policy):
 
 
 def average_gains(plan: Plan, progress: Progress, sizes: Array) -> Array:
-    """Gains of the running average: 2/n favours later statistics, and no end of the stream need be known."""
+    """Gains of the running average: 2/n favours later statistics, and the length of the stream need not be known."""
     seen = progress.weight_seen - plan.learner.averages_after + np.cumsum(sizes)
     gains = np.minimum(1.0, 2.0 * sizes / seen)
     return gains if plan.half_life is None else np.maximum(gains, 1.0 - np.exp2(-sizes / plan.half_life))

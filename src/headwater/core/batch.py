@@ -12,7 +12,7 @@ from headwater.core.gapped_rows import GappedRows, join_gapped
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Places
 
-NARROW = "febB"  # float32, float16, int8, uint8: rows that are read as they are, where products are taken in float32
+NARROW = "febB"  # float32, float16, int8, uint8: rows of these types are not converted where products are taken in float32
 NO_WEIGHTS: Array = np.empty(0)
 NO_LABELS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 NO_SEQUENCES: NDArray[np.int64] = np.empty(0, dtype=np.int64)
@@ -20,7 +20,7 @@ NO_SEQUENCES: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class SparseRows:
-    """Rows of which only some columns are not zero: those of row i are `indices[indptr[i]:indptr[i + 1]]`, in rising order."""
+    """Sparse rows: the nonzero columns of row i are `indices[indptr[i]:indptr[i + 1]]`, in rising order."""
 
     data: Array
     indices: NDArray[np.int32]
@@ -36,7 +36,7 @@ class SparseRows:
 
     @property
     def nnz(self) -> int:
-        """Number of values that are held."""
+        """Number of stored values."""
         return int(self.indptr[-1] - self.indptr[0])
 
     def __getitem__(self, rows: Places) -> SparseRows:
@@ -50,7 +50,7 @@ class SparseRows:
         return SparseRows(self.data[places], self.indices[places], indptr, self.width)
 
     def without_zeros(self) -> SparseRows:
-        """Return the rows without values that are held and yet zero."""
+        """Return the rows without explicit zeros."""
         held = self.copy()
         kept = held.data != 0.0
         if kept.all():
@@ -63,7 +63,7 @@ class SparseRows:
         return SparseRows(self.data, self.indices, self.indptr, width)
 
     def copy(self) -> SparseRows:
-        """Return the rows in memory of their own."""
+        """Return a copy of the rows."""
         held = slice(int(self.indptr[0]), int(self.indptr[-1]))
         return SparseRows(self.data[held].copy(), self.indices[held].copy(), self.indptr - self.indptr[0], self.width)
 
@@ -86,12 +86,12 @@ def _join_rows(rows: list[Matrix]) -> Matrix:
 
 
 def doubles(X: Matrix) -> Matrix:
-    """Return rows as float64, which holds every number of a narrower type; sparse rows and such with gaps already are."""
+    """Return rows as float64, which holds every number of a narrower type; sparse rows and rows with gaps already are."""
     return X.astype(np.float64) if isinstance(X, np.ndarray) and X.dtype.char in NARROW else X
 
 
 def drop_zeros(X: Array) -> SparseRows:
-    """Return dense rows without their zeros."""
+    """Return dense rows as sparse rows."""
     held = X != 0.0
     indptr = np.concatenate([[0], np.cumsum(held.sum(axis=1))]).astype(np.int64)
     return SparseRows(X[held], np.nonzero(held)[1].astype(np.int32), indptr, X.shape[1])
@@ -101,8 +101,8 @@ def drop_zeros(X: Array) -> SparseRows:
 class Batch:
     """Validated rows. Empty weights mean 1 for every row, empty labels mean that no row is labelled.
 
-    Where rows hang together, `sequences` names the sequence that each belongs to, by a number of its own; sequences with
-    negative numbers are complete, the others may go on later.
+    For models of sequences, `sequences` has the number of the sequence that each row belongs to; sequences with negative
+    numbers are complete, the others may continue later.
     """
 
     X: Matrix  # a matrix, or SparseRows or GappedRows for models that take them
@@ -131,7 +131,7 @@ class Batch:
 
     @property
     def in_doubles(self) -> Batch:
-        """The same rows as float64: this very batch, if they are."""
+        """The same rows as float64; the batch itself if they already are."""
         X = doubles(self.X)
         return self if X is self.X else replace(self, X=X)
 
@@ -152,9 +152,9 @@ class Batch:
 
 
 def join_batches(batches: Sequence[Batch]) -> Batch:
-    """Return the rows of several batches, which have the same columns, as one.
+    """Join several batches with the same columns.
 
-    Where some have weights or labels and others not, rows without weigh 1, or have the label -1.
+    If only some have weights or labels, the other rows get weight 1, or label -1.
     """
     weighted, labelled = any(one.weights.size for one in batches), any(one.labels.size for one in batches)
     return Batch(
@@ -174,7 +174,7 @@ def without_empty(batch: Batch) -> tuple[Batch, NDArray[np.int64]]:
 
 
 def append_batch(batches: tuple[Batch, ...], batch: Batch) -> tuple[Batch, ...]:
-    """Return the batches with a copy of another one. Small ones are joined, so that rows that come one by one cost little."""
+    """Return the batches with a copy of another one. Small ones are joined, so that single rows cost little."""
     parts = [*batches, replace(batch, X=batch.X.copy(), sequences=batch.sequences.copy())]
     while len(parts) > 1 and len(parts[-2]) <= 2 * len(parts[-1]):
         last = parts.pop()
@@ -191,10 +191,10 @@ class Buffer:
         self.milestone: tuple[int, object] | None = None  # a cache: parameters of a start on the first so many rows
         self.followed: tuple[object, int, object] | None = None  # a cache: parameters, rows followed, what is carried on
         self._chunks: list[Batch] = []
-        self._width = 0  # of sparse rows, if it is more than that of those that wait
+        self._width = 0  # of sparse rows, if it is more than that of the waiting rows
 
     def fork(self) -> Buffer:
-        """Return a buffer of the same rows, to which others may be added while somebody reads this one."""
+        """Return a buffer of the same rows; adding to it does not disturb readers of this one."""
         other = Buffer()
         other.__dict__.update(self.__dict__)
         other._chunks = self._chunks.copy()
@@ -215,7 +215,7 @@ class Buffer:
             self.named |= frozenset(labels[labels >= 0].tolist())
 
     def without_starts(self) -> Buffer:
-        """Return the same rows without what is known of starts on them: those of other settings are others."""
+        """Return the same rows without cached starts, which depend on the settings."""
         return self.map(lambda batch: batch)
 
     def widened(self, width: int) -> Buffer:

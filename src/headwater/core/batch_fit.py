@@ -1,4 +1,4 @@
-"""Learning all rows at hand: an online algorithm in its one pass, the others in passes until the objective settles."""
+"""Learning when all rows are in memory: an online algorithm makes one pass, the others passes until convergence."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from headwater.core.statistics import Prior
 from headwater.core.steps import belief, report_parameters
 from headwater.core.warm_up import find_start, start_policies
 
-CHAIN_WARM_UPS = 4  # a start on sequences at hand is made from at most so many warm-ups, of so many times the rows at least
-STRETCHES = 16  # of sequences, that such a start is made from at least
-MOST_PERMUTED = 2**24  # rows up to which all are put in another order; of more, some are drawn
+CHAIN_WARM_UPS = 4  # a start on sequences in memory uses a quarter of the rows, and at most this many warm-ups
+STRETCHES = 16  # of sequences, at least, that such a start uses
+MOST_PERMUTED = 2**24  # rows up to which all are permuted; of more, some are drawn
 
 
 @dataclass(frozen=True)
 class Passes:
-    """How long passes over all rows go on: at most so many, until one gains less than `tol` a row; from `n_init` starts."""
+    """How long passes over all rows go on: `max_iter` at most, until one gains less than `tol` a row; from `n_init` starts."""
 
     max_iter: int
     tol: float
@@ -43,9 +43,9 @@ def learn(
     resume: tuple[State, float] | None = None,
     watch: Callable[[int, float], None] | None = None,
 ) -> tuple[State, Climb]:
-    """Learn all rows at hand: an online algorithm in its one pass, the others in passes until the objective converges.
+    """Learn rows that are all in memory: an online algorithm in one pass, the others in passes until the objective converges.
 
-    `resume` is a state to go on from, and the objective it had reached.
+    `resume` is a state to continue from, and the objective it had reached.
     """
     algorithm = plan.algorithm
     if algorithm.again:
@@ -66,18 +66,18 @@ def learn(
 
 
 def pass_readout(plan: Plan) -> str:
-    """Return the readout by which passes go up."""
+    """Return the readout that passes use."""
     return "mode" if plan.algorithm.likelihood or plan.algorithm.finish else plan.algorithm.readout
 
 
 def pass_prior(plan: Plan, prior: Prior) -> Prior:
-    """Return the prior under which passes go up: a flat one, where likelihood is all that counts; else that of the stream."""
+    """Return the prior that passes use: a flat one for maximum likelihood; else that of the stream."""
     flat = plan.algorithm.likelihood or (plan.algorithm.finish and not plan.model.is_regularized)
     return plan.model.flatten_prior(prior) if flat else prior
 
 
 def end_passes(plan: Plan, key: int, start: Start, end: Climb) -> Stream:
-    """Return the stream that passes from a start have ended in."""
+    """Return the stream after passes from a start."""
     algorithm = plan.algorithm
     prior = start.prior if algorithm.finish else pass_prior(plan, start.prior)
     differs = algorithm.report != algorithm.readout and not algorithm.finish and bool(end.trace)
@@ -88,10 +88,9 @@ def end_passes(plan: Plan, key: int, start: Start, end: Climb) -> Stream:
 def sample_places(
     plan: Plan, n: int, labels: NDArray[np.int64], begins: NDArray[np.int64] | None, key: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-    """Return the rows that passes over all of n begin with, the number of a warm-up: some of all, labelled ones first.
+    """Return the rows that a start for passes over n rows is found on: a sample as large as a warm-up, labelled rows first.
 
-    Where rows hang together, these are stretches of sequences, each of which has a number, and `begins` are the first rows
-    of sequences.
+    For sequences the sample consists of stretches of them; `begins` are the first rows of sequences.
     """
     rows = min(n, plan.warm_up_rows)
     if plan.model.chained:
@@ -107,12 +106,12 @@ def sample_places(
 
 
 def seeds_compete(plan: Plan) -> bool:
-    """Whether the seeds of passes compete on the sample: if not, they are what the user asked for."""
+    """Whether several seeds are compared on the sample: not if the user chose one."""
     return plan.learner.settings.polish and (plan.algorithm.finish or plan.model.chained)
 
 
 def resume_start(plan: Plan, state: State) -> Start:
-    """Go on from where earlier passes, or a stream, ended."""
+    """Continue from where earlier passes, or a stream, ended."""
     stream = finalize(plan, state)
     prior, statistics, count = belief(plan, stream)
     summary = Summary(statistics.scaled(count), stream.progress.rows_seen, count)
@@ -163,7 +162,7 @@ def _find_first(plan: Plan, batch: Batch, key: int) -> Start:
 def _draw_stretches(
     n: int, begins: NDArray[np.int64], rows: int, longest: int, key: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Some sequences, of long ones some stretches, to make up so many rows: what comes first may be unlike the rest."""
+    """Return a sample of sequences, or of stretches of long ones: the first rows may be unlike the rest."""
     at = np.arange(n)
     within = at - np.repeat(begins, np.diff(np.append(begins, n)))
     cuts = np.flatnonzero(within % longest == 0)
@@ -182,7 +181,7 @@ def _stream_again(
     resume: tuple[State, float] | None,
     watch: Callable[[int, float], None] | None,
 ) -> tuple[State, Climb]:
-    """Stream all rows again and again, each time in another order, until two passes score them no better by tol."""
+    """Stream all rows again and again, each time in another order, until two passes improve the score by less than tol."""
     n = len(batch)
     begun = finalize(plan, resume[0]) if resume else None
     rows, weight = (begun.progress.rows_seen, begun.progress.weight_seen) if begun else (0, 0.0)

@@ -22,7 +22,7 @@ COMPANIONS = ("y", "sample_weight", "labels", *SEQUENCES)
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Rows of a stream: `model.partial_fit(chunk)` takes them alone, `model.partial_fit(**chunk)` with what belongs to them.
+    """Rows of a stream: `model.partial_fit(chunk)` takes the rows alone, `model.partial_fit(**chunk)` with their companions.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Chunk:
     schema : mapping, optional
         How the rows were made of what was read, in values that JSON can hold; a model that learns from them keeps it.
     kept : mapping of str to pyarrow.Array
-        Columns that were to be kept, with the types of their file. No model learns from them.
+        Columns named by `keep=`, with the types of their file. No model learns from them.
     places : array-like, optional
         Place of each row in the data, if some between them were left out.
     """
@@ -74,7 +74,7 @@ class Chunk:
         return np.array(array, dtype=dtype, copy=copy)
 
     def keys(self) -> Iterator[str]:
-        """Yield the names of what is there, so that `**chunk` passes it on."""
+        """Yield the names of the companions that are set, so that `**chunk` passes them on."""
         yield "X"
         yield from (name for name in COMPANIONS if getattr(self, name) is not None)
 
@@ -114,7 +114,7 @@ def by_sequence(chunk: Chunk) -> Chunk:
 
 
 def values_of(X: Rows) -> Matrix:
-    """Return the rows of a chunk, and anything else as it is. An answer needs no weights and labels, but whole sequences."""
+    """Return the rows of a chunk, and anything else as it is. Predictions need no weights or labels, but whole sequences."""
     if not isinstance(X, Chunk):
         return X
     _refuse(X, SEQUENCES)
@@ -122,7 +122,7 @@ def values_of(X: Rows) -> Matrix:
 
 
 def refuse_lost(X: object) -> None:
-    """Refuse a chunk that is to be learned without what belongs to its rows."""
+    """Refuse to learn a chunk without its companions."""
     if isinstance(X, Chunk):
         _refuse(X, COMPANIONS)
 
@@ -130,4 +130,4 @@ def refuse_lost(X: object) -> None:
 def _refuse(chunk: Chunk, names: Sequence[str]) -> None:
     lost = [name for name in names if getattr(chunk, name) is not None]
     if lost:
-        raise ValueError(f"the chunk comes with {' and '.join(lost)}, which would be lost: pass it on as partial_fit(**chunk)")
+        raise ValueError(f"the chunk comes with {' and '.join(lost)}, which would be lost: pass it as partial_fit(**chunk)")

@@ -1,4 +1,4 @@
-"""Passes over the same rows, until the objective has no more to gain: batch EM, variational Bayes."""
+"""Passes over the same rows until the objective converges: batch EM, variational Bayes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headwater.kernels.parallel import slabs
 
 @dataclass(frozen=True)
 class Climb(Generic[Stats, Params]):
-    """Where passes over the same rows ended: the summary, the parameters it was taken at, and the objective per pass."""
+    """The result of passes over the same rows: the summary, the parameters it was taken at, and the objective per pass."""
 
     summary: Summary[Stats]
     parameters: Params
@@ -40,10 +40,10 @@ def climb(
     penalised: bool = True,
     watch: Callable[[int, float], None] | None = None,
 ) -> Climb[Stats, Params]:
-    """Batch EM ("mode"), variational Bayes ("expect_log"), ...: passes until the objective per row has less than tol to gain.
+    """Batch EM ("mode"), variational Bayes ("expect_log"), ...: passes until the objective per row gains less than tol.
 
     `summary` is that of the rows at `parameters`, which come back as they are if there are no passes to make; `before` is
-    the objective of an earlier climb that this one goes on with. If not `penalised`, the objective is the score alone.
+    the objective of an earlier climb that this one continues. If not `penalised`, the objective is the score alone.
     """
     if passes and watch is None and not penalised and len(slabs(len(batch))) == 1:
         end = model.climb(name, prior, summary, batch, passes, tol, before)
@@ -72,7 +72,7 @@ def ascend(
     penalised: bool = True,
     told: Callable[[Climb[Stats, Params]], None] = lambda now: None,
 ) -> Climb[Stats, Params]:
-    """Make passes wherever the rows are: `summarize` takes the E-step of all of them. What was `begun` is gone on with."""
+    """Make passes wherever the rows are: `summarize` makes the E-step of all of them. `begun` is a climb to continue."""
     now, trace = begun, list(begun.trace)
     known = [before, *trace]
     before, last_gain = known[-1], known[-1] - known[-2] if len(known) > 1 else np.inf

@@ -13,7 +13,7 @@ from headwater.core.steps import PLAIN_FOLD, BatchStep, SweepStep
 
 
 def compile_plan(learner: Learner) -> Plan:
-    """Choose the step, and whoever finds starts, once."""
+    """Choose the step and the function that finds starts, once."""
     policies = (*learner.policies, Average(), FitResult())
     starts = next((policy for policy in policies if isinstance(policy, FindsStart)), None)
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from headwater.core.state import Progress, State, Stream, WarmUp
 
-# Records of policies that files have parts of their own for, by the names of these. Others are kept by the policies' names.
+# Records of policies that have their own part of a file, by the names of these parts. Others go by the policies' names.
 FILE_NAMES = {
     "reported": "fit_result", "average": "average", "reservoir": "reservoir", "healing": "refinement", "drift": "drift",
 }  # fmt: skip
 
 
 def contents(state: State) -> dict[str, object]:
-    """Return everything that a state holds; what it does not hold is None, or empty."""
+    """Return everything that a state holds; missing parts are None, or empty."""
     if isinstance(state, WarmUp):
         return {"key": state.key, "buffer": state.buffer if state.rows else None, "progress": Progress()}
     records = {name: state.records.get(record) for name, record in FILE_NAMES.items()}
@@ -36,12 +36,12 @@ def contents(state: State) -> dict[str, object]:
 
 
 def other_records(stream: Stream) -> dict[str, object]:
-    """Return the records that files have no parts of their own for, by the names of their policies."""
+    """Return the records without their own part of a file, by the names of their policies."""
     return {name: stream.records[name] for name in sorted(stream.records) if name not in FILE_NAMES.values()}
 
 
 def folded_progress(stream: Stream) -> Progress:
-    """Return the progress of a stream, with the rows that its shards have taken among those seen."""
+    """Return the progress of a stream, including the rows that its shards have seen."""
     if not hasattr(stream.unfolded, "streams"):
         return stream.progress
     return replace(stream.progress, rows_seen=stream.rows)

@@ -1,7 +1,7 @@
-"""What the core asks of a model, and what a model may offer beside that.
+"""What the core asks of a model, and what else a model may offer.
 
-A model that has the eight functions of `Model` learns by every algorithm that folds batches and whose readout it has, merges
-and saves. The protocols after it are capabilities: each is asked for by one step or policy alone.
+A model that has the eight functions of `Model` learns by every algorithm that folds batches and whose readout it has. It can be
+merged and saved. The protocols after it are capabilities: each is needed by one step or policy only.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Inference:
     """How an E-step is taken: "exact", "simulated", "mean-field" or "collapsed".
 
     A simulated one draws the latent variables by a sampler of the model: the statistics of `n_samples` draws after `burn_in`
-    others are averaged (paper 001, eq. 3), each Rao-Blackwellised or not. `kappa` is the sharpness of Metropolis proposals.
-    What is drawn for a row depends on the key and on the row's place in the stream, `first` and those after it, alone.
+    others are averaged (paper 001, eq. 3), Rao-Blackwellised or not. `kappa` is the sharpness of Metropolis proposals.
+    The draws of a row depend only on the key and on the row's place in the stream, which begins at `first`.
     """
 
     way: str = "exact"
@@ -50,7 +50,7 @@ EXACT = Inference()
 
 @dataclass(frozen=True)
 class Sampler:
-    """What a sampler does where nothing else is said: draws that are thrown away, draws that are kept, sharpness."""
+    """Defaults of a sampler: draws that are discarded, draws that are kept, sharpness."""
 
     burn_in: int = 0
     n_samples: int = 1
@@ -66,28 +66,28 @@ class Given(Protocol[Params]):
 
     @property
     def in_prior(self) -> bool:
-        """Whether every component has a prior of its own, which holds it from the first row on."""
+        """Whether every component has its own prior, which holds it from the first row on."""
 
     def __call__(self, found: Params) -> Params:
         """Return parameters with the given ones in their place."""
 
     def seed(self, batch: Batch) -> tuple[Batch, Array]:
-        """Return rows to find the rest from, those of the batch last, and their responsibilities by what is given."""
+        """Return rows to find the other parameters from, the batch last, and their responsibilities under the given ones."""
 
     def pseudo_rows(self, parameters: Params, batch: Batch) -> tuple[Array, Array]:
-        """Return rows that say what the parameters say, and how much of a row of each component every one is."""
+        """Return pseudo-rows that represent the parameters, and how much each counts for every component."""
 
 
 @dataclass(frozen=True)
 class StartSettings:
     """How to start: the way of seeding, whether seeds compete, by which readout they climb, what replaces what they say.
 
-    `held` is how many rows a given start counts as, beside those of the warm-up: statistics of a few rows would not hold it.
-    And how the E-steps on the way are taken, if not exactly.
+    `held` is how many rows a given start counts as, in addition to the warm-up: statistics of a few rows would not hold it.
+    `inference` says how E-steps are taken, if not exactly.
 
-    Of chains: `hold` keeps what has to stay while seeds climb; `states` says the states of rows, where given components tell
-    them; `order` says which state of a seed is which of a given chain, from first states and passages; and `whole` asks for
-    samples of whole sequences, where given passages allow no others.
+    For chains: `hold` fixes given parameters while seeds climb; `states` finds the states of rows from given components;
+    `order` matches states of a seed to those of a given chain, from first states and transitions; and `whole` asks for samples
+    of whole sequences, where the given transitions need them.
     """
 
     method: str = "kmeans"
@@ -106,7 +106,7 @@ class StartSettings:
 class Start(Generic[Prior, Stats, Params]):
     """Where a stream begins: a prior in the scale of the rows, parameters, and one summary of the rows at them.
 
-    `held` is how much of the summary are no rows, but what the user gave to start from. `records` is what policies know of the
+    `held` is the weight of the summary that comes from a given start, not from rows. `records` is what policies know of the
     start, by their names.
     """
 
@@ -120,7 +120,7 @@ class Start(Generic[Prior, Stats, Params]):
 class Model(ABC, Generic[Prior, Stats, Params]):
     """A latent structure: pure functions of a prior, statistics, parameters and rows. A subclass is a frozen dataclass."""
 
-    chained: ClassVar[bool] = False  # whether rows hang together: then the model offers `Chained`
+    chained: ClassVar[bool] = False  # whether rows form sequences: then the model offers `Chained`
 
     # The core: what a model must offer.
 
@@ -133,7 +133,7 @@ class Model(ABC, Generic[Prior, Stats, Params]):
     @property
     @abstractmethod
     def ways(self) -> frozenset[tuple[str, str]]:
-        """E-steps that there are ("exact", "simulated", ...), each with a readout that it takes."""
+        """The kinds of E-steps ("exact", "simulated", ...), each with a readout that it takes."""
 
     @abstractmethod
     def zeros(self, width: int) -> Stats:
@@ -171,7 +171,7 @@ class Model(ABC, Generic[Prior, Stats, Params]):
 
     @abstractmethod
     def posterior(self, parameters: Params, batch: Batch, n_threads: int | None = None) -> Array:
-        """Return what is known of the latent variables of every row: responsibilities (n, K), expected weights."""
+        """Return the posterior of the latent variables of every row: responsibilities (n, K), expected weights."""
 
     # Sizes
 
@@ -180,11 +180,11 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         return sum(np.size(array) for name, array in self.zeros(width).to_arrays().items() if name != "from_base")
 
     def rows_to_learn(self, width: int) -> int:
-        """Return the rows that it takes to move every parameter."""
+        """Return the number of rows that it takes to estimate every parameter."""
         return self.n_parameters(width)
 
     def rows_to_start(self, width: int) -> int:
-        """Return the rows to wait for: by default ten for every one that it takes to learn, at least 2000."""
+        """Return the rows of a warm-up: by default ten times those that it takes to estimate all parameters, at least 2000."""
         return max(2000, 10 * self.rows_to_learn(width))
 
     def row_bytes(self, width: int) -> int:
@@ -195,17 +195,17 @@ class Model(ABC, Generic[Prior, Stats, Params]):
 
     @property
     def samplers(self) -> Mapping[str, Sampler]:
-        """Samplers of simulated E-steps, and what they do where nothing else is said; the first is the default."""
+        """Samplers of simulated E-steps with their defaults; the first is the default sampler."""
         return {}
 
     @property
     def has_prior(self) -> bool:
-        """Whether EM is to find the mode under the prior. If not, it is given that of `flatten_prior`."""
+        """Whether EM finds the mode under the prior. If not, it uses the prior of `flatten_prior`."""
         return True
 
     @property
     def is_regularized(self) -> bool:
-        """Whether anything may hold parameters back from maximum likelihood: the user may have said that nothing is to."""
+        """Whether parameters may be regularized; the user can turn it off for pure maximum likelihood."""
         return True
 
     def flatten_prior(self, prior: Prior) -> Prior:
@@ -213,7 +213,7 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         return prior
 
     def objective(self, name: str, prior: Prior, parameters: Params, statistics: Stats, count: float) -> float:
-        """Return what a pass of the named readout adds to the summed score of the rows so that it can only rise."""
+        """Return the term that makes the summed score an objective that passes of the named readout never lower."""
         return 0.0
 
     def climb(
@@ -252,7 +252,7 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         return statistics, average, n_eff
 
     def statistics_for(self, name: str, statistics: Stats) -> Stats:
-        """Return statistics in the form that the named readout keeps: only moment matching has one of its own."""
+        """Return statistics in the form that the named readout keeps: only moment matching has its own."""
         return statistics
 
     def widen(self, value: Record, width: int) -> Record:
@@ -262,19 +262,19 @@ class Model(ABC, Generic[Prior, Stats, Params]):
     # Merging and files
 
     def find_problem(self, record: object, width: int) -> str:
-        """Return what is wrong with a record that comes from a file, as the end of a sentence; "" if nothing is."""
+        """Return what is wrong with a record read from a file, as the end of a sentence; "" if nothing is."""
         return ""
 
     def repair(self, prior: Prior, totals: Stats, parts: Sequence[Stats]) -> tuple[Stats, tuple[int, ...]]:
-        """Return totals that make a belief with the prior, and the components for which these did not."""
+        """Return totals that form a valid belief with the prior, and the components that had to be repaired for it."""
         return totals, ()
 
     def move_to_prior(self, prior: Prior, own: Prior, statistics: Stats) -> Stats:
-        """Return statistics that were gathered under the prior `own` as they would be under another: about its origin."""
+        """Return statistics gathered under the prior `own`, moved to the origin of another prior."""
         return statistics
 
     def align(self, known: Stats, statistics: Stats) -> Stats:
-        """Return statistics of the same components in the axes of others, where axes are free; by default as they are."""
+        """Return statistics rotated to the axes of others, where axes are arbitrary; by default unchanged."""
         return statistics
 
     def select_statistics(self, statistics: Stats, order: Index) -> Stats:
@@ -294,7 +294,7 @@ class Model(ABC, Generic[Prior, Stats, Params]):
 
 
 class SelectsComponents(Protocol[Prior, Stats, Params]):
-    """Capability: a model of some of the components can be made of one of all."""
+    """Capability: a model can be reduced to some of its components."""
 
     def select_prior(self, prior: Prior, order: Index) -> Prior: ...
 
@@ -304,7 +304,7 @@ class SelectsComponents(Protocol[Prior, Stats, Params]):
 
 
 class Chained(Protocol[PriorIn, Stats, ParamsIn, Carry]):
-    """Capability: rows hang together. What is known of open sequences is carried from one batch to the next."""
+    """Capability: rows form sequences. What is known of open sequences is carried from one batch to the next."""
 
     @property
     def lag(self) -> int: ...  # rows to look ahead to
@@ -341,6 +341,6 @@ class Chained(Protocol[PriorIn, Stats, ParamsIn, Carry]):
 
 
 def chain_of(model: Model[Prior, Stats, Params]) -> Chained[Prior, Stats, Params, Any]:
-    """Return a model of rows that hang together, by what it offers beside the core."""
+    """Return a model of sequences, typed by its capability."""
     assert model.chained
     return cast("Chained[Prior, Stats, Params, Any]", model)

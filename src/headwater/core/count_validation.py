@@ -70,7 +70,7 @@ def _are_counts(rows: Array) -> NDArray[np.bool_]:
 
 
 def _check_count_values(rows: Array, name: str, owner: str, row: int | None = None) -> None:
-    """Refuse values that are no counts; of one row by its number."""
+    """Refuse values that are not counts; the message names the first such row."""
     sound = _are_counts(rows)
     if sound.all():
         return
@@ -82,10 +82,10 @@ def _check_count_values(rows: Array, name: str, owner: str, row: int | None = No
     if rows.max() <= LARGEST_COUNT:
         raise ValueError(
             f"{name} contains a count of {rows[~sound].flat[0]:.3g} (first in row {where}), but none below {LEAST_COUNT:g} "
-            f"other than 0 is sound"
+            f"other than 0 is allowed"
         )
     raise ValueError(
-        f"{name} contains a count of {rows.max():.3g} (first in row {where}), but no more than {LARGEST_COUNT:g} is sound"
+        f"{name} contains a count of {rows.max():.3g} (first in row {where}), but no more than {LARGEST_COUNT:g} is allowed"
     )
 
 
@@ -131,7 +131,7 @@ def check_count_row(x: Row, names: Sequence[str] | None, width: int | None, owne
 def check_count_items(
     x: Mapping[Hashable, object], places: Mapping[Hashable, int], owner: str, width: int | None = None
 ) -> SparseRows:
-    """Return one row of counts from a mapping of column names, of which those that are not there are 0."""
+    """Return one row of counts from a mapping of column names; missing columns are 0."""
     unknown = [name for name in x if name not in places]
     if unknown:
         raise ValueError(

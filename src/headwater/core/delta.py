@@ -1,4 +1,4 @@
-"""What was learned since a base: deltas of states that share one add up, and grow the base to what all of them learned."""
+"""Delta: what was learned since a base. Deltas of states that share a base add up; base plus sum is the merged state."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from headwater.core.statistics import Statistics
 class Delta:
     """What one or more states learned since the base that they share (paper 003, eq. 10).
 
-    Deltas of one base add up in any order and in any tree, up to rounding. Each state is taken apart into a multiple of the
-    base and a rest; what no row since the base has touched, as most words of a large table, is in the multiple alone.
+    Deltas of one base add up in any order and in any tree, up to rounding. Each state is written as a multiple of the base
+    plus a rest; entries that no row since the base has touched, such as most words of a large table, are zero in the rest.
 
     Attributes
     ----------
@@ -24,13 +24,13 @@ class Delta:
     parts : int
         How many states.
     rows, weight, folds : int, float, float
-        What they saw since the base.
+        Rows, weight and folds since the base.
     statistics : Statistics
         The sum of their totals, less all multiples of the base.
     kept : float
         The sum of these multiples, in rows.
     beyond : float
-        How much of that is more than the base itself: steps may be smaller than those of equal weights.
+        How much of that exceeds the base itself: steps may be smaller than those of equal weights.
     least : float
         The smallest share of the base that is left in any of them, in rows: what one forgot is forgotten.
     n_eff : float
@@ -38,8 +38,8 @@ class Delta:
     pace : float
         The smallest `mass / n_eff` of any of them.
     average : Statistics or None
-        The sum of their averages, each times the weight it saw alone, less all multiples of what the base has: its average and
-        its statistics.
+        The sum of their averages, each times the weight it saw since the base, less all multiples of the average and the
+        statistics of the base.
     of_average, of_statistics : float
         The sums of these multiples.
     """
@@ -108,7 +108,7 @@ def since_base(settled: Stream) -> Delta:
     average, at_base = settled.records.get(AVERAGE), base.records.get(AVERAGE)
     if average is None or at_base is None:
         return delta
-    # Averages hold the base in shares that no count undoes; they are averaged again, by the weight each has seen alone.
+    # The share of the base in an average cannot be subtracted by a count; averages are averaged again, by their own weights.
     of_average, of_statistics, beside = average.average_since(at_base, base.statistics, rest)
     return replace(
         delta,
@@ -121,8 +121,8 @@ def since_base(settled: Stream) -> Delta:
 def grow_base(settled: Stream, delta: Delta) -> tuple[Stream, tuple[int, ...]]:
     """Return the base of a finalized stream grown by a delta; the parameters are still to be read out.
 
-    Returns the components, too, whose sum is no belief, so that the mean of the parts took its place: each of them is a belief
-    on the prior of the base, so their mean is one.
+    Also returns the components whose sum is not a valid belief. Their mean takes its place: each part is a valid belief on the
+    prior of the base, so the mean is one, too.
     """
     base, model = settled.base, settled.model
     if delta.lineage != base.lineage:
@@ -132,7 +132,7 @@ def grow_base(settled: Stream, delta: Delta) -> tuple[Stream, tuple[int, ...]]:
     n_eff = delta.least + delta.n_eff
     total = base.statistics.scaled(delta.least + delta.beyond) + delta.statistics
     repaired: tuple[int, ...] = ()
-    if ("exact", "match_moments") in model.ways:  # of all others beliefs are prior and counts, which always add
+    if ("exact", "match_moments") in model.ways:  # all others have beliefs made of prior and counts, which always add
         mean = (base.statistics.scaled(delta.kept) + delta.statistics).scaled(1.0 / delta.parts)
         total, repaired = model.repair(base.prior, total, [mean])
     total = total.scaled(1.0 / n_eff)

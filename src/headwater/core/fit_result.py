@@ -1,4 +1,4 @@
-"""What passes over all rows ended with, as a policy whose record are these parameters: reported until the next fold."""
+"""The parameters at the end of passes over all rows, as a policy whose record they are: reported until the next fold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIT_RESULT = "fit_result"
 
 
 class FitResult(Policy):
-    """Forgets the end of the passes when a stream goes on."""
+    """Drops the result of the passes when the stream continues."""
 
     name = FIT_RESULT
 

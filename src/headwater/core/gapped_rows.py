@@ -1,4 +1,4 @@
-"""Rows with gaps: of some rows some values are missing. The mask is carried, so no kernel has to look for NaN."""
+"""Rows with gaps: some values of some rows are missing. The mask is stored, so no kernel has to look for NaN."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Mask = NDArray[np.bool_]
 class GappedRows:
     """Rows (n, d) of which some values are `missing`; there, `values` hold NaN.
 
-    It is a type of its own, so that code for complete rows refuses it, and never computes with NaN unawares.
+    It is a separate type, so that code for complete rows refuses it and never computes with NaN by accident.
     """
 
     values: Array
-    missing: Mask = field(compare=False)  # which the values say, too: model files do without it
+    missing: Mask = field(compare=False)  # follows from the values, so model files do not store it
 
     @classmethod
     def of(cls, values: Array) -> GappedRows:
@@ -55,7 +55,7 @@ class GappedRows:
     def is_empty(self) -> Mask:
         """Which rows (n,) have nothing but gaps."""
         found = np.zeros(len(self.missing), dtype=bool)
-        lacking = np.flatnonzero(self.missing[:, 0])  # few rows lack the first value, and no other can be empty
+        lacking = np.flatnonzero(self.missing[:, 0])  # only rows that lack the first value can be empty
         found[lacking] = self.missing[lacking].all(axis=1)
         return found
 
@@ -72,15 +72,15 @@ class GappedRows:
         return GappedRows(np.ascontiguousarray(self.values[:, columns]), np.ascontiguousarray(self.missing[:, columns]))
 
     def complete(self, rows: NDArray[np.int64]) -> Array:
-        """Return listed rows, which have no gaps, as a plain matrix."""
+        """Return the listed rows, which must have no gaps, as a plain matrix."""
         return np.take(self.values, rows, axis=0)
 
     def filled(self, fill: Array | float) -> Array:
-        """Return the values, with those of `fill`, which may be one for each column, in the gaps."""
+        """Return the values with gaps filled by `fill`: one value, or one for each column."""
         return np.where(self.missing, fill, self.values)
 
     def copy(self) -> GappedRows:
-        """Return the rows in memory of their own."""
+        """Return a copy of the rows."""
         return GappedRows(self.values.copy(), self.missing.copy())
 
 
@@ -99,7 +99,7 @@ def as_gapped(rows: Array) -> Array | GappedRows:
 
 
 def sort_by_pattern(missing: Mask) -> NDArray[np.int64]:
-    """Return an order (n,) of rows in which those with the same gaps follow one another; else as they were."""
+    """Return an order (n,) of rows that groups those with the same gaps and is stable otherwise."""
     packed = np.packbits(missing, axis=1)
     if packed.shape[1] <= 8:
         wide = np.zeros((len(packed), 8), dtype=np.uint8)

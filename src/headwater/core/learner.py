@@ -22,7 +22,7 @@ class Learner:
     """A model, an algorithm and the settings of a run.
 
     `half_life`, `warm_up` and `n_threads` are None for what the plan chooses. `shards` is the number of streams that rows are
-    dealt to. `rows_at_hand` is the weight of all rows that `fit` has: rows that come again are not more rows.
+    dealt to. `rows_at_hand` is the weight of all rows that `fit` has: rows that are read again do not add to it.
     `averages_after` is the weight that was seen before the running average began.
     """
 
@@ -41,7 +41,7 @@ class Learner:
     @cached_property
     def plan(self) -> Plan:
         """What this learner does: the step and the policies of its streams."""
-        from headwater.core.compile import compile_plan  # which knows every step, and so comes after this
+        from headwater.core.compile import compile_plan  # imports this module
 
         return compile_plan(self)
 
@@ -67,5 +67,5 @@ class Learner:
 
     @property
     def at_hand(self) -> Learner:
-        """The learner of rows that are all at hand, in no order."""
+        """The learner for rows that are all in memory and have no order."""
         return replace(self, policies=tuple(policy.at_hand() for policy in self.policies))

@@ -1,4 +1,4 @@
-"""Lineage: streams that stand on one summary, on all that was learned so far, or on some of its components."""
+"""Lineage: streams whose base is one summary, all that was learned so far, or some of its components."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from headwater.core.values import Index, Records
 def root_stream(plan: Plan, key: int, start: Start) -> Stream:
     """Return a stream whose base is one summary, and which has learned nothing since."""
     model = plan.model_for(plan, start.summary.statistics)
-    statistics = to_kept_form(plan, model, start.summary.mean).copy()  # in the very form that the base holds
+    statistics = to_kept_form(plan, model, start.summary.mean).copy()  # in the form that the base holds
     statistics.from_base[...] = 1.0
     size = start.summary.size
-    seen = size - start.held  # what the user gave has weight, but takes no time
+    seen = size - start.held  # a given start has weight, but is not counted as rows seen
     progress = Progress(start.summary.rows, seen, seen / plan.batch_rows(plan.model), size, size)
     base = Base(start.prior, statistics, progress, "", records=start.records)
     stream = Stream(key, model, base, statistics, start.parameters, progress, plan.step.nothing)
@@ -60,7 +60,7 @@ def _make_base(stream: Stream, prior: object, ancestors: tuple[str, ...], record
 
 
 def select_components(after: Plan, stream: Stream, components: Index) -> Stream:
-    """Return what a finalized stream has learned of some components, as a base of its own; `after` is the plan to go on by."""
+    """Return what a finalized stream has learned of some components, as a new base; `after` is the plan to continue with."""
     model = cast(SelectsComponents, stream.model)
 
     def select(statistics: Stats) -> Stats:

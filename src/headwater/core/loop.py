@@ -13,7 +13,7 @@ from headwater.core.statistics import Array, Statistics
 from headwater.core.steps import refresh, report_parameters
 from headwater.core.warm_up import find_stream_start, wait
 
-MOST_CHECKED = 2**16  # numbers of an array of statistics that are looked at after each call
+MOST_CHECKED = 2**16  # arrays of statistics with more numbers are not checked after each call
 
 
 def advance(plan: Plan, state: State, batch: Batch, scores: Array = NO_SCORES, scores_start: bool = True) -> tuple[State, Info]:
@@ -41,7 +41,7 @@ def advance(plan: Plan, state: State, batch: Batch, scores: Array = NO_SCORES, s
 
 
 def refuse_non_finite(before: Statistics, after: Statistics) -> None:
-    """Refuse statistics that have become no numbers: rows or weights were too large, or too small, beside those before."""
+    """Refuse statistics that are not finite: rows or weights differ too much in size from those before."""
     if after is not before and not after.is_finite(MOST_CHECKED):
         raise ValueError(
             "learning these rows would make statistics that are not finite, since values or weights are too far from those "
@@ -50,7 +50,7 @@ def refuse_non_finite(before: Statistics, after: Statistics) -> None:
 
 
 def adopt(plan: Plan, stream: Stream) -> Stream:
-    """Return the stream as this plan goes on with it: another one may have begun it, with other settings of the model."""
+    """Prepare the stream for this plan: another plan may have begun it, with other settings of the model."""
     model = plan.model_for(plan, stream.statistics)
     if model.n_components == stream.model.n_components:
         stream = replace(stream, model=model)
@@ -71,7 +71,7 @@ def finalize(plan: Plan, state: State) -> Stream:
 def read(plan: Plan, state: State) -> Stream:
     """Return the stream as a reader sees it. **May search** (refinement, growth), at a cost that each policy bounds.
 
-    Changes nothing: the caller goes on learning from `state`, and keeps what comes back in a cache.
+    Changes nothing: the caller goes on learning from `state`, and caches the result.
     """
     stream = finalize(plan, state)
     for policy in plan.hooks(stream).policies:
@@ -85,7 +85,7 @@ def report(plan: Plan, state: State) -> object:
 
 
 def branch(plan: Plan, state: State) -> Stream:
-    """Return a stream that has learned the same but calls all of it its base: branches of one stream can be merged."""
+    """Return a stream that has learned the same and whose base is all of it: branches of one stream can be merged."""
     return rebase(finalize(plan, state))
 
 

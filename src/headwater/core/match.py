@@ -1,8 +1,8 @@
-"""Merging models that were trained apart: matched to a reference, brought to its origin, added (paper 003, eq. 10).
+"""Merging models that were trained separately: matched to a reference, moved to its origin, added (paper 003, eq. 10).
 
-Models of one lineage share a base and need none of this: `merge.combine` adds what they learned since. Of different lineages
-each has components in an order of its own, a prior in the scale of its own warm-up, and an origin. The largest is the
-reference; the components of every other are assigned to its components so that the sum of divergences is least.
+Models of one lineage share a base and need none of this: `merge.combine` adds what they learned since. Models of different
+lineages have their own order of components, a prior in the scale of their own warm-up, and their own origin. The largest is
+the reference; the components of every other are assigned to its components so that the sum of divergences is least.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Match:
     components : ndarray of shape (n_components,)
         Their component that went to each component of the merged model.
     divergence : ndarray of shape (n_components,)
-        Symmetric divergence of the beliefs about the two, in nats, both as if they had seen as many rows as the smaller.
-        This and the next two are NaN if the models have grown to another number: then reservoir rows say what was added.
+        Symmetric divergence of the beliefs about the two, in nats, as if both had seen as many rows as the smaller.
+        This and the next two are NaN if the models have grown to different numbers: then reservoir rows decide what is added.
     margin : ndarray of shape (n_components,)
-        What any other assignment of that component would have cost more in all, in nats.
+        How much larger the total cost would be if that component were assigned to any other, in nats.
     contrast : ndarray of shape (n_components,)
-        Symmetric divergence of the two densities, in nats a row. About 0 if the two are one, 4 if their means are two standard
-        deviations apart.
+        Symmetric divergence of the two densities, in nats a row. About 0 if they are the same, 4 if their means are two
+        standard deviations apart.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class Match:
 
     @property
     def distant(self) -> tuple[int, ...]:
-        """Components of the merged model whose partner is another thing: there was none to match."""
+        """Components of the merged model whose partner is far away: there was no counterpart."""
         if len(self.components) == 1:
             return ()
         return tuple(int(k) for k in np.flatnonzero(self.contrast > DISTANT))
@@ -95,9 +95,9 @@ class MergeReport:
     reference : int
         The model that gave prior, origin and order of components, by its place in the list.
     matches : tuple of Match
-        One for every group of models that share a base, but that of the reference.
+        One for every group of models that share a base, except that of the reference.
     repaired : tuple of int
-        Components whose partial posteriors multiply to no distribution (moment matching only), so that their mean was taken.
+        Components whose partial posteriors have no proper product (moment matching only), so that their mean was taken.
     replayed : tuple of int
         Models whose warm-up was not over: their rows were learned after the merge.
 
@@ -151,7 +151,7 @@ class MergeReport:
             if match.distant:
                 lines.append(
                     f"Component {_list(match.distant)} has no counterpart in {_models(match.models)}: it was merged with one "
-                    f"far from it. Look at both before you trust it."
+                    f"far from it. Check both before you trust it."
                 )
             if doubtful:
                 lines.append(
@@ -160,7 +160,7 @@ class MergeReport:
                 )
         if self.repaired:
             lines.append(
-                f"Component {_list(self.repaired)} has posteriors whose product is no distribution, so their mean was taken."
+                f"Component {_list(self.repaired)} has posteriors whose product is not a distribution, so their mean was taken."
             )
         if self.replayed:
             lines.append(f"The rows of {_models(self.replayed)}, whose warm-up was not over, were learned after the merge.")
@@ -170,9 +170,9 @@ class MergeReport:
 def merge_any(
     learners: Sequence[Learner], states: Sequence[State], reports: Sequence[MergeReport | None]
 ) -> tuple[State, MergeReport]:
-    """Merge states of any lineage. The list may have any order: the largest state leads, and ties are broken by content.
+    """Merge states of any lineage. Their order does not matter: the largest state is the reference; ties are broken by content.
 
-    `learners` are those of the states, the one of the reference goes on; `reports` those of earlier merges they come from.
+    `learners` are those of the states; that of the reference is kept. `reports` are those of earlier merges.
     """
     digests = [_digest(state) for state in states]
     held = frozenset(name for report in reports if report is not None for name in report.held)
@@ -216,7 +216,7 @@ def merge_any(
 
 @dataclass(frozen=True)
 class _Group:
-    """Models of one base, merged: their places in the list, the stream, and the components whose sum was no belief."""
+    """Models of one base, merged: their places in the list, the stream, and the components whose sum was not a valid belief."""
 
     models: tuple[int, ...]
     stream: Stream
@@ -224,10 +224,10 @@ class _Group:
 
 
 def _refuse_doubles(states: Sequence[State], digests: Sequence[str], held: frozenset[str]) -> None:
-    """Refuse what would count rows twice, as far as it can be seen.
+    """Refuse models that share rows, as far as that can be detected.
 
-    That is a model which is there twice and has learned something since its base, one that is in another by an earlier
-    merge, and models on different bases that stand on a common one.
+    That is the same model twice if it has learned something since its base, a model that was merged into another before,
+    and models with different bases that have a common ancestor.
     """
     seen = set(held)
     for state, digest in zip(states, digests, strict=True):
@@ -245,7 +245,7 @@ def _refuse_doubles(states: Sequence[State], digests: Sequence[str], held: froze
 
 
 def _add(plan: Plan, merged: Sequence[_Group]) -> tuple[Stream, tuple[Match, ...], tuple[int, ...]]:
-    """Match every finalized stream to the first and add them up; what comes out is a base of its own."""
+    """Match every finalized stream to the first and add them up; the result is a new base."""
     first = merged[0].stream
     model, prior = first.model, first.base.prior
     streams: list[Stream] = [first]
@@ -303,7 +303,7 @@ def _add(plan: Plan, merged: Sequence[_Group]) -> tuple[Stream, tuple[Match, ...
 
 
 def _add_progress(streams: Sequence[Stream]) -> Progress:
-    """Return how far streams of different bases have come together."""
+    """Return the joint progress of streams of different bases."""
     n_eff = sum(stream.progress.n_eff for stream in streams)
     return Progress(
         rows_seen=sum(stream.progress.rows_seen for stream in streams),
@@ -316,7 +316,7 @@ def _add_progress(streams: Sequence[Stream]) -> Progress:
 
 def _assign(cost: Array) -> tuple[NDArray[np.int64], Array, Array]:
     """Return the cheapest assignment, the cost of each pair, and what it would cost in all to forbid that pair."""
-    from scipy.optimize import linear_sum_assignment  # a tenth of a second that only a merge need wait for
+    from scipy.optimize import linear_sum_assignment  # takes a tenth of a second, and only a merge needs it
 
     rows, columns = linear_sum_assignment(cost)
     paid = cost[rows, columns]
@@ -331,7 +331,7 @@ def _assign(cost: Array) -> tuple[NDArray[np.int64], Array, Array]:
 
 
 def refuse_numbers(numbers: Sequence[int]) -> None:
-    """Refuse to merge models that have grown apart, where no reservoir rows tell what one says of the components of another."""
+    """Refuse models that have grown to different numbers of components and have no reservoir rows to restate them by."""
     if len(set(numbers)) > 1:
         chosen = " and ".join(map(str, sorted(set(numbers))))
         raise ValueError(

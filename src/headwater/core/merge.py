@@ -22,7 +22,7 @@ def merge(plan: Plan, states: Sequence[State]) -> Stream:
 def combine(plan: Plan, states: Sequence[State]) -> tuple[Stream, tuple[int, ...]]:
     """Merge states of one base.
 
-    Returns the components, too, whose sum is no belief, so that the mean of the states took its place.
+    Also returns the components whose sum is not a valid belief, so that the mean of the states took its place.
     """
     streams = [finalize(plan, state) for state in states]
     for policy in plan.policies:
@@ -36,14 +36,14 @@ def combine(plan: Plan, states: Sequence[State]) -> tuple[Stream, tuple[int, ...
 
 
 def delta_of(plan: Plan, state: State) -> Delta:
-    """Return what a state learned since its base; what states of one base learned adds up."""
+    """Return what a state learned since its base, as a delta."""
     return since_base(finalize(plan, state))
 
 
 def grow(plan: Plan, stream: Stream, delta: Delta) -> tuple[Stream, tuple[int, ...]]:
-    """Return the base of a finalized stream grown by what streams on it learned; the stream itself, if that is nothing.
+    """Return the base of a finalized stream plus what streams on it learned; the stream itself, if that is nothing.
 
-    Returns the components, too, whose sum is no belief, so that the mean of the streams took its place.
+    Also returns the components whose sum is not a valid belief, so that the mean of the streams took its place.
     """
     merged, repaired = grow_base(stream, delta)
     if merged is stream or plan.holds(stream):
@@ -52,9 +52,9 @@ def grow(plan: Plan, stream: Stream, delta: Delta) -> tuple[Stream, tuple[int, .
 
 
 def _average_streams(plan: Plan, merged: Stream, streams: Sequence[Stream]) -> Stream:
-    """Return a merged stream with the mean of the statistics of all, which is sound where their sum is not.
+    """Return a merged stream with the mean of the statistics of all, which is valid where their sum is not.
 
-    Bases of streams that refine themselves are estimates, so that what was learned since may be less than nothing.
+    Bases of streams that are refined are estimates, so a difference to the base may be negative.
     """
     weights = [stream.progress.n_eff for stream in streams]
     parts = [stream.statistics.scaled(weight / sum(weights)) for stream, weight in zip(streams, weights, strict=True)]

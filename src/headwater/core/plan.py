@@ -1,4 +1,4 @@
-"""Plan: every decision that a learner implies, made once. The loop has no others to make."""
+"""Plan: every decision that a learner implies, made once. The loop makes no other."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from headwater.core.schedules import Schedule, with_half_life
 from headwater.core.state import Progress, Stream, Unfolded
 from headwater.core.statistics import Array, Statistics
 
-WARM_UP_BYTES = 2**23  # of rows that wait, at most: what they are worth does not grow with their width
-MOST_BLOCKS = 8  # batches that grow hold at most so many of the first size
-ROWS_PER_BLOCK = 32  # of the rows seen, in batches: one more block of growth for each so many
+WARM_UP_BYTES = 2**23  # of waiting rows, at most
+MOST_BLOCKS = 8  # times its first size that a growing batch may have
+ROWS_PER_BLOCK = 32  # batches seen for each block that a growing batch gets
 
 
 class Step(Protocol):
-    """How rows reach the statistics. `stream.unfolded` is its own."""
+    """How rows reach the statistics. `stream.unfolded` belongs to the step."""
 
     @property
     def nothing(self) -> Unfolded: ...  # unfolded between two batches
@@ -37,13 +37,13 @@ class Step(Protocol):
 
 
 def policies_with(hook: str, policies: tuple[Policy, ...]) -> tuple[Policy, ...]:
-    """Return the policies that have a hook of their own; of the others it does nothing."""
+    """Return the policies that override a hook."""
     return tuple(policy for policy in policies if getattr(type(policy), hook) is not getattr(Policy, hook))
 
 
 @dataclass(frozen=True)
 class Hooks:
-    """The policies that a stream has records of, and of these the ones that have each hook of the loop. Found once."""
+    """The policies that a stream has records of, grouped by the hooks that they override. Found once."""
 
     policies: tuple[Policy, ...]
     rows_until_due: tuple[Policy, ...]
@@ -55,7 +55,7 @@ class Hooks:
 
     @classmethod
     def of(cls, policies: tuple[Policy, ...], plain: Folds) -> Hooks:
-        """Return the hooks of these policies; batches are folded by the one that has its own way, or the plain one."""
+        """Return the hooks of these policies; the policy with its own fold folds batches, or else the plain fold."""
         return cls(
             policies,
             policies_with("rows_until_due", policies),
@@ -71,8 +71,8 @@ class Hooks:
 class Plan:
     """How a learner learns: one step, a tuple of policies, and the numbers that follow from its model and algorithm.
 
-    `fold` is how batches are folded where no policy has its own way. `find_start` and `model_for` are those of the policy that
-    has its own, or of the model. `restates` is the policy that can state statistics at other parameters, if there is one.
+    `fold` is how batches are folded where no policy has its own way. `find_start` and `model_for` come from the policy that
+    has its own, or from the model. `restates` is the policy that can restate statistics at other parameters, if there is one.
     """
 
     learner: Learner
@@ -120,12 +120,12 @@ class Plan:
 
     @cached_property
     def sizing_model(self) -> Model:
-        """The model by whose size rows are waited for and kept."""
+        """The model whose size decides the length of the warm-up and the size of the reservoir."""
         return reduce(lambda model, policy: policy.sizing_model(model), self.policies, self.model)
 
     @cached_property
     def warm_up_rows(self) -> int:
-        """Rows to wait for: what the model asks for, at most 8 MB of them."""
+        """Rows of the warm-up: what the model asks for, at most 8 MB of them."""
         if self.learner.warm_up is not None:
             return self.learner.warm_up
         wanted = self.sizing_model.rows_to_start(self.width)
@@ -139,7 +139,7 @@ class Plan:
 
     @cached_property
     def capacities(self) -> dict[int, int]:
-        """Rows that are kept for each number of components, found once (`policies/reservoir_policy.py`)."""
+        """Reservoir rows for each number of components, found once (`policies/reservoir_policy.py`)."""
         return {}
 
     @cached_property
@@ -164,7 +164,7 @@ class Plan:
         return self._size(model)[1]
 
     def count(self, progress: Progress) -> float:
-        """What the statistics are worth beside the prior, in rows."""
+        """The weight of the statistics against the prior, in rows."""
         if self._counts_rows:
             return min(progress.weight_seen, self.learner.rows_at_hand)
         return progress.n_eff
@@ -174,7 +174,7 @@ class Plan:
         return self.algorithm.counts_rows and self.half_life is None
 
     def draw(self, stream: Stream, after: int = 0) -> Inference:
-        """How the next E-step of a stream is taken, so many rows after those it has folded."""
+        """How the next E-step of a stream is taken, `after` rows after those it has folded."""
         return replace(self.inference, key=stream.key, first=stream.progress.rows_seen + after)
 
     # Of one stream
@@ -198,18 +198,18 @@ class Plan:
         return {}
 
     def holds(self, stream: Stream) -> bool:
-        """Whether the parameters of the E-step stand still until a policy moves them."""
+        """Whether the parameters of the E-step are held until a policy moves them."""
         return any(policy.holds_reference(self, stream) for policy in self.hooks(stream).holds_reference)
 
     def fold_rows(self, stream: Stream) -> int:
-        """Rows of the next batch: while parameters stand still batches grow with the stream, by which they cost less."""
+        """Rows of the next batch: while parameters are held, batches grow with the stream, which costs less."""
         rows = self.batch_rows(stream.model)
         if not self.holds(stream) or self.hooks(stream).watches_batches:
             return rows
         return rows * min(max(stream.progress.rows_seen // (ROWS_PER_BLOCK * rows), 1), MOST_BLOCKS)
 
     def block_rows(self, stream: Stream) -> int:
-        """Rows of the next batch of sequences: they may grow with the stream, by which they cost less."""
+        """Rows of the next batch of sequences: batches may grow with the stream, which costs less."""
         rows = self.batch_rows(stream.model)
         if not self.algorithm.blocks_grow:
             return rows
@@ -220,7 +220,7 @@ class Plan:
 
     @cached_property
     def of_shard(self) -> Plan:
-        """The plan of one shard: shards run side by side, so each has one thread, and each sees but its part of the rows."""
+        """The plan of one shard: shards run side by side, so each has one thread, and each sees only its part of the rows."""
         learner, half_life = self.learner, self.half_life
         policies = tuple(one for one in (policy.in_shard() for policy in learner.policies) if one is not None)
         half_life = None if half_life is None else half_life / learner.shards

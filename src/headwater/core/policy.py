@@ -16,13 +16,13 @@ from headwater.core.statistics import Array, Statistics
 if TYPE_CHECKING:
     from headwater.core.plan import Plan
 
-NEVER = 2**62  # rows to an event that is not going to come
+NEVER = 2**62  # rows until an event that never comes
 
 
 class Policy:
     """Base of all policies. Every hook has a default that does nothing.
 
-    What a policy knows is a record of its own in `stream.records[name]`, which the loop carries and passes on unread.
+    What a policy knows is its record in `stream.records[name]`, which the loop passes on without reading it.
     Hooks are pure: a stream in, a stream out. They are called in the order of the plan, and only for streams that have a
     record of the policy; `at_base`, `start`, `adopt`, `align` and `merge` are called for all.
     """
@@ -33,7 +33,7 @@ class Policy:
     watches_batches: ClassVar[bool] = False
 
     def sizing_model(self, model: Model) -> Model:
-        """Return the model by whose size rows are waited for and kept, where its number of components is to be found."""
+        """Return the model whose size decides warm-up and reservoir, where the number of components is not known yet."""
         return model
 
     def at_base(self, plan: Plan, stream: Stream, start: Start) -> Stream:
@@ -41,11 +41,11 @@ class Policy:
         return stream
 
     def start(self, plan: Plan, stream: Stream, start: Start, batch: Batch, counts: bool) -> Stream:
-        """The warm-up is over and a stream begins; these were its rows, which are among those learned if they count."""
+        """The warm-up is over and a stream begins. These were its rows; if they count, they are learned already."""
         return stream
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream:
-        """The stream is about to take rows by this plan, perhaps after another one: begin or end what the plan wants."""
+        """The stream is about to take rows by this plan, perhaps after another one: begin or end what the plan asks for."""
         return stream
 
     def rows_until_due(self, plan: Plan, stream: Stream) -> int:
@@ -69,22 +69,22 @@ class Policy:
         return stream
 
     def holds_reference(self, plan: Plan, stream: Stream) -> bool:
-        """Whether the parameters of the E-step stand still, but where this policy moves them."""
+        """Whether the parameters of the E-step are held except where this policy moves them."""
         return False
 
     def align(self, plan: Plan, streams: list[Stream]) -> list[Stream]:
-        """Streams of one base are about to be added: bring their statistics to where a sum of them means something."""
+        """Streams of one base are about to be added: bring their statistics to common parameters, so that they can be added."""
         return streams
 
     def merge(self, plan: Plan, merged: Stream, streams: Sequence[Stream], shared: bool) -> Stream:
-        """Streams were added; `merged` has the records of the first. Join them, in any order and tree to the same.
+        """Streams were added; `merged` has the records of the first. Join the records; neither order nor tree may matter.
 
-        `shared` says whether they stand on one base.
+        `shared` says whether they have one base.
         """
         return merged
 
     def at_hand(self) -> Policy:
-        """Return what it does where all rows are at hand: they are in no order then, and none is forgotten."""
+        """Return the policy for rows that are all in memory: they have no order then, and none is forgotten."""
         return self
 
     def in_shard(self) -> Policy | None:
@@ -104,11 +104,11 @@ class Policy:
         return stream
 
     def blank_record(self, plan: Plan, stream: Stream) -> object | None:
-        """Return a record of the kind and shapes that a stream has, like which files are read; None if files do not hold it."""
+        """Return a record of the right kind and shapes, as a template for reading files; None if files do not hold it."""
         return None
 
     def find_problem(self, plan: Plan, stream: Stream, record: object) -> str:
-        """Return what is wrong with a record that was read like the blank one, as the end of a sentence; "" if nothing is."""
+        """Return what is wrong with a record that was read by that template, as the end of a sentence; "" if nothing is."""
         return ""
 
 
@@ -137,16 +137,16 @@ class Folds:
 
 
 class Restates:
-    """Capability of a policy: it says what a stream's statistics would be at the parameters of another one."""
+    """Capability of a policy: it estimates a stream's statistics at the parameters of another one."""
 
     def can_restate(self, streams: Sequence[Stream]) -> bool:
-        """Whether all of these streams know enough for it."""
+        """Whether all of these streams keep enough rows for it."""
         raise AssertionError("a policy that restates says how")
 
     def match_other_size(self, plan: Plan, stream: Stream, first: Stream) -> tuple[Statistics, NDArray[np.int64]]:
-        """Return what a stream of another number of components says at the first's parameters, and who matches whom."""
+        """Restate a stream with another number of components at the parameters of the first; return also the matching."""
         raise AssertionError("a policy that restates says how")
 
     def restate(self, plan: Plan, stream: Stream, first: Stream, components: NDArray[np.int64]) -> tuple[Statistics, Stream]:
-        """Return what a stream whose components were matched says at the first's parameters, and the stream renamed so."""
+        """Restate a stream whose components were matched at the parameters of the first; return also the reordered stream."""
         raise AssertionError("a policy that restates says how")

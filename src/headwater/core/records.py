@@ -26,9 +26,9 @@ def arrays_of(value: object, dense: bool = True, largest_table: float = inf) -> 
     elif isinstance(value, Buffer):
         yield from arrays_of(value.batch() if value.rows else None, dense, largest_table)
     elif is_dataclass(value) and not isinstance(value, type):
-        record = getattr(value, "settled", value)  # a reservoir, however it came about
+        record = getattr(value, "settled", value)  # the same for every history of a reservoir
         for part in fields(record):
-            if part.compare:  # what is not is a cache
+            if part.compare:  # other fields are caches
                 yield from arrays_of(getattr(record, part.name), dense, largest_table)
     elif isinstance(value, dict):
         for name in sorted(value):
@@ -36,14 +36,14 @@ def arrays_of(value: object, dense: bool = True, largest_table: float = inf) -> 
                 yield np.asarray(name)
             yield from arrays_of(value[name], dense, largest_table)
     elif isinstance(value, tuple):
-        for part in (join_batches(value),) if value and isinstance(value[0], Batch) else value:  # however they were cut
+        for part in (join_batches(value),) if value and isinstance(value[0], Batch) else value:  # cuts do not count
             yield from arrays_of(part, dense, largest_table)
     elif isinstance(value, int | float):
         yield np.asarray(value)
 
 
 def fingerprint(*parts: object, size: int) -> str:
-    """Return a name for what these are, made of every array and number in them."""
+    """Return a digest of every array and number in a value."""
     digest = hashlib.blake2b(digest_size=size)
     for part in parts:
         for array in arrays_of(part, dense=False):

@@ -1,9 +1,9 @@
 """Keys of rows: random numbers that a seed and a row's place in the stream decide, and the ranks they give the rows.
 
 A rank is log(-log u) - clock with u a uniform number of the key. The rows with the smallest ranks are a uniform sample as
-long as the clock stands still. With a clock that tells how much was forgotten until the row came, in nats, they are a sample
-without replacement by what rows still weigh, exp(clock - now): of exponential times the smallest is that of a row in proportion
-to its rate, and how late it is now is the same for all.
+long as the clock is constant. If the clock is the forgetting, in nats, up to the arrival of the row, they are a sample without
+replacement with weights exp(clock - now): the smallest of exponential times belongs to a row with probability in proportion
+to its rate, and `now` is the same for all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UNIFORM_BITS = 52
 LOG_2 = math.log(2.0)
 TERMS = tuple(1.0 / (2 * power + 1) for power in range(11, -1, -1))
 LATEST = math.log(60.0)  # no rank is as large: -log u is below 37
-SLACK = 1e-9  # far more than the rounding of a rank, far less than anyone can tell
+SLACK = 1e-9  # far more than the rounding of a rank, too little to matter
 
 Keys = NDArray[np.uint64]
 
@@ -64,7 +64,7 @@ def row_key(key: int, place: int) -> int:
 
 
 def mix_bits(bits: Keys) -> Keys:
-    """Return the bits, each of which has changed half of the others; the array itself is changed."""
+    """Mix the bits in place and return them: each changes half of the others."""
     bits ^= bits >> np.uint64(30)
     bits *= np.uint64(FIRST)
     bits ^= bits >> np.uint64(27)
@@ -81,18 +81,18 @@ def _mix_bits(bits: int) -> int:
 
 
 def proposes(keys: Keys) -> NDArray[np.bool_]:
-    """Return which rows propose; the others judge. The rank does not know: it is made of the upper bits alone."""
+    """Return which rows propose; the others judge. This is independent of the rank, which uses the upper bits only."""
     return (keys & np.uint64(1)).astype(bool)
 
 
 def ranks_of(keys: Keys, clock: Array | float = 0.0) -> Array:
-    """Return the ranks of rows with these keys, which came when the clock stood there. Larger keys have larger ranks."""
+    """Return the ranks of rows with these keys at these clocks. Larger keys have larger ranks."""
     u = 1.0 - ((keys >> np.uint64(64 - UNIFORM_BITS)).astype(np.float64) + 0.5) * 2.0**-UNIFORM_BITS
     return log(-log(u)) - clock
 
 
 def least_key_beyond(rank: float, clock: float) -> int:
-    """Return a key from which on no row that comes at this time, or before, has a smaller rank: most rows are told by it."""
+    """Return a bound on keys: a row at this time or earlier with a larger key has no smaller rank. It spares most ranks."""
     if rank + clock >= LATEST:
         return KEYS
     u = -math.expm1(-math.exp(rank + clock))
@@ -100,7 +100,7 @@ def least_key_beyond(rank: float, clock: float) -> int:
 
 
 def log(values: Array) -> Array:
-    """Return logarithms by sums and products alone, which are the same on every machine; NumPy's differ in the last bit."""
+    """Return logarithms made of sums and products only, which are the same on every machine; NumPy's differ in the last bit."""
     mantissa, exponent = np.frexp(values)
     low = mantissa < math.sqrt(0.5)
     mantissa = np.where(low, 2.0 * mantissa, mantissa)

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 
 def order_labelled_first(labels: NDArray[np.int64], order: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
-    """Return row numbers in an order whose first `rows` have labels where there are any, but half of them if there are others.
+    """Return row numbers in an order that puts labelled rows first, up to half of the first `rows` if others are not labelled.
 
-    A few labels are worth more than many rows; and rows of what has no label must not be missing.
+    Labelled rows are worth more than others, but clusters without labels must be represented, too.
     """
     if not labels.size:
         return order

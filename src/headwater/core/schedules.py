@@ -16,12 +16,12 @@ import numpy as np
 from headwater.core.state import Progress
 from headwater.core.statistics import Array
 
-# Numbers of a schedule, but for 0: with others a step is so short that the weight it stands on overflows.
+# Limits of the numbers of a schedule other than 0: beyond them a step is so small that its weight overflows.
 SMALLEST, LARGEST = 1e-20, 1e20
 
 
 def _number(value: object) -> float:
-    """The value, or NaN if it is no number that a float can hold."""
+    """The value as a float, or NaN if it is not a finite number."""
     try:
         return float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
     except OverflowError:
@@ -29,7 +29,7 @@ def _number(value: object) -> float:
 
 
 def check_number(name: str, value: object, zero: bool = True) -> None:
-    """Refuse what is no number that a schedule can have: it is between the limits, or 0 if that is allowed."""
+    """Refuse numbers outside the limits of a schedule; 0 if it is not allowed."""
     number = _number(value)
     if not (SMALLEST <= number <= LARGEST or (zero and number == 0.0)):
         least = "at least 0" if zero else "more than 0"
@@ -37,7 +37,7 @@ def check_number(name: str, value: object, zero: bool = True) -> None:
 
 
 def check_decay(value: object) -> None:
-    """Refuse what is no exponent of a step size."""
+    """Refuse an exponent outside (0, 1]."""
     if not 0.0 < _number(value) <= 1.0:
         raise ValueError(f"decay must be greater than 0 and at most 1, got {value!r}")
 

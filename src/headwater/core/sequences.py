@@ -1,4 +1,4 @@
-"""Steps of rows that hang together in sequences: in blocks that wait for the rows after them, or row by row."""
+"""Steps for rows of sequences: in blocks that wait for the rows after them, or row by row."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Carry = TypeVar("Carry", bound=_Carry)
 
 @dataclass(frozen=True)
 class OpenRows(Generic[Carry]):
-    """What is known of open sequences at the end of the rows that were folded (`carry`), and the rows that came since.
+    """What is known of open sequences after the folded rows (`carry`), and the rows that came since.
 
-    `now` is a cache: what would be known after those that wait.
+    `now` is a cache: what is known after the waiting rows.
     """
 
     carry: Carry | None = None
@@ -60,7 +60,7 @@ class OpenRows(Generic[Carry]):
         return chain_of(stream.model).follow(stream.parameters, join_batches(self.waiting), self.carry)
 
     def close(self, number: int) -> OpenRows[Carry]:
-        """Return the same after the end of an open sequence: what comes next is another one."""
+        """Return the same after the end of an open sequence: the next row begins another one."""
         waits = any((batch.sequences == number).any() for batch in self.waiting)
         carry = None if self.carry is None else self.carry.closed(number, waits)
         return OpenRows(carry, tuple(end_sequence(batch, number) for batch in self.waiting))
@@ -95,7 +95,7 @@ class SequenceStep:
         return max(plan.block_rows(stream) + chain_of(stream.model).lag - stream.unfolded.rows, 0)
 
     def take(self, plan: Plan, stream: Stream, batch: Batch, scores: Array) -> tuple[Stream, float]:
-        """Let rows wait, and fold a block when it is complete. Its score is the block's, not that of the rows that came."""
+        """Store rows, and fold a block when it is complete. The score is that of the folded block, not of the new rows."""
         known = _open_rows(stream)
         full, now = len(batch) == self.room(plan, stream), None
         if scores.size:

@@ -20,7 +20,7 @@ from headwater.core.steps import EMPTY, refresh
 from headwater.kernels.parallel import one_blas_thread, run_tasks
 
 TURN_ROWS = 16  # rows that one shard gets before it is the next one's turn
-SHARD_KEYS = 0x1F3D5B79A2C4E687  # between the keys of two shards, so that each draws numbers of its own
+SHARD_KEYS = 0x1F3D5B79A2C4E687  # difference of the keys of two shards, so that each has its own random numbers
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Shards:
         return sum(stream.rows - self.before for stream in self.streams)
 
     def finish(self, plan: Plan, stream: Stream) -> Stream:
-        """Merge the shards; the base is that of the stream again, and counts as far as what they stood on came from it."""
+        """Merge the shards; the base of the stream is restored, with its share in what the shards began with."""
         merged = merge(plan.of_shard, self.streams)
         statistics = merged.statistics.writable()
         statistics.from_base[...] *= stream.statistics.from_base
@@ -103,7 +103,7 @@ class ShardStep:
         return replace(stream, unfolded=Shards(tuple(cast(list[Stream], streams)))), float(total)
 
     def _deal(self, plan: Plan, stream: Stream) -> Stream:
-        """Return a finalized stream in shards, which all stand on what was learned so far."""
+        """Return a finalized stream in shards, whose base is what was learned so far."""
         shared = rebase(stream.without(FIT_RESULT))
         owned = {policy.name for policy in plan.of_shard.policies}
 

@@ -18,19 +18,19 @@ class SimulatedEM(Algorithm):
     sampler : str, default='auto'
         'gibbs' or 'metropolis' for topics and for spectra, 'independent' for mixtures; 'auto' is the first that a model names.
     burn_in : int, optional
-        Draws of each row that are thrown away. By default what the sampler needs.
+        Draws of each row that are discarded. By default what the sampler needs.
     n_samples : int, optional
         Draws of each row that are averaged (m of eq. 3). By default what the sampler needs.
     kappa : float, optional
         Sharpness of Metropolis proposals: the larger, the shorter the steps.
     rao_blackwell : bool, default=True
-        Whether a draw is replaced by what is expected given a part of it, which can only reduce the variance. Not: raw counts.
+        Whether a draw is replaced by an expectation given a part of it, which reduces the variance. If False, raw counts.
     decay, offset : float, default=0.6, 2.0
         The step at batch t is (t + offset)^-decay.
     batch_size : int or 'auto', default='auto'
         Rows of a batch. The paper folds row by row.
     average : bool, default=True
-        Whether the statistics are averaged on the way (Polyak and Ruppert).
+        Whether the statistics are averaged over the stream (Polyak and Ruppert).
 
     Examples
     --------

@@ -46,7 +46,7 @@ def _check_snapshot_values(array: AnyArray, name: str) -> NDArray[np.complex128]
 
 
 def to_complex(values: Values, name: str) -> AnyArray:
-    """Return an array of complex numbers; real ones are refused, since they are no snapshots of a narrow band."""
+    """Return an array of complex numbers; real ones are refused, since narrow-band snapshots are complex."""
     refuse_unreadable(values, name)
     try:
         array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)

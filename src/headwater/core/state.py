@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Progress:
     """How far the stream has come.
 
-    `mass` is the weight that the last step stood on, m / g for a step g with a batch of weight m; `n_eff` the number of
-    rows the statistics are worth: after that step 1/n' = (1-g)^2/n + g^2/m.
+    `mass` is the weight behind the last step, m / g for a step g with a batch of weight m; `n_eff` the effective number of
+    rows of the statistics: after that step 1/n' = (1-g)^2/n + g^2/m.
     """
 
     rows_seen: int = 0
@@ -152,7 +152,7 @@ def _put(records: Records, name: str, record: object) -> Records:
 
 @dataclass(frozen=True)
 class Info:
-    """What one call to the loop did, for those who watch: rows, their mean score before learning, the last step size."""
+    """What one call to the loop did, for monitors: rows, their mean score before learning, the last step size."""
 
     rows: int
     score: float

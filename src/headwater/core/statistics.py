@@ -22,8 +22,8 @@ Part = TypeVar("Part")
 
 # Limits of what is learned from. Squares of larger values would overflow in the second moments of a long stream.
 LARGEST = 1e100
-HEAVIEST, LIGHTEST = 1e30, 1e-300  # weight of a row, but for those that count nothing; inverses of smaller ones overflow
-LEAST_COUNT = 1e-250  # but for 0; shares of a sum of smaller ones are no numbers
+HEAVIEST, LIGHTEST = 1e30, 1e-300  # weight of a row other than 0; inverses of smaller ones overflow
+LEAST_COUNT = 1e-250  # other than 0; shares of a sum of smaller ones are not finite
 LARGEST_COUNT = 1e40  # sums of larger counts would leave the range of the digamma function
 
 
@@ -38,7 +38,7 @@ class Statistics:
 
     from_base: Array
 
-    gapped: ClassVar[bool] = False  # whether rows with gaps are among them, which not every kernel knows
+    gapped: ClassVar[bool] = False  # whether they include rows with gaps, which not every kernel takes
 
     __array_ufunc__ = None  # a NumPy number times statistics is statistics, too
 
@@ -67,7 +67,7 @@ class Statistics:
         return cast(Self, made)
 
     def in_form(self, form: type[Statistics]) -> Statistics:
-        """Return the statistics as one of their wider forms, which has more arrays; by default there is none."""
+        """Return the statistics in a wider form, which has more arrays; by default there is none."""
         return self
 
     @property
@@ -100,19 +100,19 @@ class Statistics:
         return self.toward(newest, gain)
 
     def since(self, base: Self) -> tuple[float, Self]:
-        """Return how much of their base these statistics hold, and what else: self = multiple * base + rest."""
+        """Return the multiple of their base in these statistics, and the rest: self = multiple * base + rest."""
         multiple = float(self.from_base[0])
         return multiple, self - base.scaled(multiple)
 
     def average_since(self, average: Self, base: Self, rest: Self) -> tuple[float, float, Self]:
-        """Return how much of the average and of the statistics of their base these hold, an average, and what else.
+        """Return the multiples of the average and of the statistics of their base in this average, and the rest.
 
-        `rest` is what the newest statistics hold beside the base. An average that has no more to gain from it is left whole.
+        `rest` is what the newest statistics hold beyond the base. An average that does not differ from it is left whole.
         """
         return 0.0, 0.0, self
 
     def zeros_like(self) -> Self:
-        """Return statistics of the same shape that hold nothing."""
+        """Return statistics of the same shape that are zero."""
         return self._combine(lambda array: 0.0 * array)
 
     def copy(self) -> Self:
@@ -120,7 +120,7 @@ class Statistics:
         return self._combine(lambda array: array.copy())
 
     def is_finite(self, most: int) -> bool:
-        """Whether every array of at most so many numbers holds numbers alone. Larger ones are not looked at."""
+        """Whether every array of at most `most` numbers is finite. Larger ones are not checked."""
         return all(part.is_finite(most) if hasattr(part, "is_finite") else _is_finite(part, most) for part in self._parts())
 
     def writable(self) -> Self:
@@ -129,7 +129,7 @@ class Statistics:
 
 
 def _is_finite(array: Array, most: int) -> bool:
-    # A sum shows what is not finite at a tenth of the cost of a look at every number.
+    # A sum shows values that are not finite at a tenth of the cost of testing every number.
     return array.size > most or math.isfinite(array.sum()) or bool(np.isfinite(array).all())
 
 

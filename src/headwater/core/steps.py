@@ -22,10 +22,10 @@ SWEEP_ROWS = 16384  # of one call of a sweep: bounds the arrays of step sizes
 
 
 class PlainFold(Folds):
-    """E-steps of the model, and steps of the schedule: what all streams do whose policies do not fold in their own way."""
+    """E-steps of the model and steps of the schedule: the fold of all streams without a policy that has its own."""
 
     def summarize(self, plan: Plan, stream: Stream, part: Batch, scores: Array) -> tuple[Summary, Stream]:
-        """E-step: return the summary of a part of a batch, beside the one that waits, and the stream as it is."""
+        """E-step: return the summary of a part of a batch, added to the waiting one, and the stream unchanged."""
         before = pending_summary(stream)
         draws = plan.draw(stream, before.rows if before else 0)
         return stream.model.summarize(stream.parameters, part, before, scores, plan.n_threads, draws), stream
@@ -67,12 +67,12 @@ def pending_summary(stream: Stream) -> Summary | None:
 
 
 def to_kept_form(plan: Plan, model: Model[Prior, Stats, Params], statistics: Stats) -> Stats:
-    """Return statistics in the form that the algorithm keeps: moment matching has one of its own."""
+    """Return statistics in the form that the algorithm keeps: moment matching has its own."""
     return model.statistics_for(plan.algorithm.readout, statistics)
 
 
 def belief(plan: Plan, stream: Stream[Prior, Stats, Params]) -> tuple[Prior, Stats, float]:
-    """Return prior, statistics and count of a finalized stream: what is believed is prior + count * statistics."""
+    """Return prior, statistics and count of a finalized stream: the belief is prior + count * statistics."""
     average = stream.records.get(AVERAGE)
     if average is None:
         return stream.base.prior, stream.statistics, plan.count(stream.progress)
@@ -169,7 +169,7 @@ class SweepStep:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a sweep over some rows is given, and what becomes of the stream after it.
+    """The input of a sweep over some rows, and its result.
 
     The running average is moved inside the kernel, so the step reads and writes the record of that policy.
     """

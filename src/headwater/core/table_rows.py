@@ -1,4 +1,4 @@
-"""Rows of a table whose columns have types of their own: text, numbers, booleans, with gaps; as a stream passes them on."""
+"""Rows of a table whose columns differ in type: text, numbers, booleans, with gaps; as a stream passes them on."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from headwater.core.values import AnyArray, Matrix, Row, Rows, Values
 def check_rows(X: Rows, name: str = "X", owner: str = "this model", gaps: bool = False, narrow: bool = False) -> Matrix:
     """Return X as a C-ordered float64 matrix of finite rows; the array itself if it already is one.
 
-    If there may be `gaps`, a value that is NaN, None or NA is missing, and what comes back are GappedRows if one is. If rows
-    may be `narrow`, those of float32, float16, int8 and uint8 stay as they are, unless they have gaps.
+    With `gaps`, a value that is NaN, None or NA is missing, and the result is GappedRows if there is one. With `narrow`, rows
+    of float32, float16, int8 and uint8 are not converted, unless they have gaps.
     """
     X = values_of(X) if isinstance(X, Chunk) else X
     if issparse(X):
@@ -39,9 +39,9 @@ def check_rows(X: Rows, name: str = "X", owner: str = "this model", gaps: bool =
 
 
 def to_gapped(rows: Array, name: str) -> Array | GappedRows:
-    """Return rows in which NaN is a gap; what is no number else is refused."""
+    """Return rows in which NaN is a gap; infinite and too large values are refused."""
     found = GappedRows.of(rows)
-    if not (np.fmin.reduce(rows, axis=None) >= -LARGEST and np.fmax.reduce(rows, axis=None) <= LARGEST):  # which pass over NaN
+    if not (np.fmin.reduce(rows, axis=None) >= -LARGEST and np.fmax.reduce(rows, axis=None) <= LARGEST):  # they ignore NaN
         check_finite(found.filled(0.0), name)
     return found if found.missing.any() else rows
 
@@ -190,7 +190,7 @@ def n_dimensions(values: Values) -> int:
 
 
 def refuse_unreadable(values: Values, name: str, gaps: bool = False) -> None:
-    """Refuse what looks like an array and cannot be read as one: masks would be lost, and so would columns of one name."""
+    """Refuse inputs that would lose information as an array: masked arrays, lazy frames, columns with equal names."""
     if not gaps and isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         number = int(np.ma.count_masked(values))
         raise ValueError(
@@ -231,13 +231,13 @@ def numeric(values: Values, name: str, gaps: bool = False) -> AnyArray:
         except (ValueError, TypeError) as error:
             reason = " ".join(str(error).split())  # it quotes the value, which may be a long text
             raise type(error)(
-                f"{name} must hold numbers, got {array.dtype} with a value that is none: {reason:.120}"
+                f"{name} must hold numbers, got {array.dtype} with a value that is not a number: {reason:.120}"
             ) from error
     return array
 
 
 def _fill_gaps(array: AnyArray) -> AnyArray:
-    """Objects with NaN in the place of None and of the NA of pandas, which is no number."""
+    """Objects with None and the NA of pandas replaced by NaN."""
     missing = np.frompyfunc(lambda value: value is None or type(value).__name__ in ("NAType", "NaTType"), 1, 1)(array)
     return np.where(np.asarray(missing, dtype=bool), np.nan, array) if array.dtype.kind == "O" else array
 
@@ -248,7 +248,7 @@ def is_in_range(array: Array) -> bool:
 
 
 def check_finite(array: Array, name: str, row: int | None = None) -> None:
-    """Refuse NaN, infinity and what is too large; of one row by its number."""
+    """Refuse NaN, infinity and too large values; the message names the first such row."""
     if is_in_range(array):
         return
     if np.isnan(array).any():
@@ -258,17 +258,17 @@ def check_finite(array: Array, name: str, row: int | None = None) -> None:
             advice = "a row without label has -1"
         elif name == "sample_weight":
             advice = "a row that is not to count has 0"
-        raise ValueError(f"{name} contains NaN (first in row {row}): missing values are not learned from; {advice}")
+        raise ValueError(f"{name} contains NaN (first in row {row}): missing values cannot be learned; {advice}")
     if np.isinf(array).any():
         row = int(np.argwhere(np.isinf(array))[0][0]) if row is None else row
-        raise ValueError(f"{name} contains infinity or a value too large for float64 (first in row {row}): inf is no datum")
+        raise ValueError(f"{name} contains infinity or a value too large for float64 (first in row {row}): replace it")
     raise ValueError(
         f"{name} contains a value of size {np.abs(array).max():.3g}, but squares of more than {LARGEST:g} overflow: rescale it"
     )
 
 
 def check_threads(n_threads: object) -> int | None:
-    """Return a number of threads, None for all cores, or refuse what is neither."""
+    """Return a number of threads, None for all cores, or refuse anything else."""
     if n_threads is None:
         return None
     if isinstance(n_threads, bool) or not isinstance(n_threads, numbers.Integral) or n_threads < 1:
@@ -277,5 +277,5 @@ def check_threads(n_threads: object) -> int | None:
 
 
 def one_line(value: object, most: int | None = None) -> str:
-    """Return what a value looks like, in one line and at most so many characters."""
+    """Return the repr of a value in one line of limited length."""
     return " ".join(repr(value).split())[:most]

@@ -1,6 +1,6 @@
-"""Names for values that are open: what a user hands in, and what only the model that owns it can look into.
+"""Type names for values that are not checked yet, and for values that only their model can interpret.
 
-What a user hands in is an `object` until it is checked (`core/validation.py`), so nothing can be done with it by mistake.
+Input of the user is an `object` until it is checked (`core/validation.py`), so it cannot be used unchecked.
 """
 
 from __future__ import annotations

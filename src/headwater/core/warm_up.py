@@ -17,12 +17,12 @@ from headwater.core.state import State, Stream, Summary, WarmUp
 from headwater.core.statistics import Array
 from headwater.core.steps import report_parameters
 
-UNKNOWN_ROWS = 8  # scores of the first rows say nothing: the scale of the data is not known yet
-LONGEST_WAIT = 4  # warm-ups that are waited for components that labels have not named yet
+UNKNOWN_ROWS = 8  # first rows that have no score: the scale of the data is not known yet
+LONGEST_WAIT = 4  # times the warm-up to wait for components that no label has named yet
 
 
 def wait(plan: Plan, state: WarmUp, batch: Batch, scores: Array) -> tuple[State, int]:
-    """Let rows wait; the last of the warm-up starts the stream. Return how many rows were taken.
+    """Store rows; the last of the warm-up starts the stream. Return how many rows were taken.
 
     Rows are scored by a start on those up to the last power of two, if there is room for `scores`.
     """
@@ -56,8 +56,8 @@ def start_policies(plan: Plan, stream: Stream, start: Start, batch: Batch, count
 def rows_to_wait(plan: Plan, buffer: Buffer, batch: Batch) -> tuple[int, bool]:
     """Return how many rows of a batch the warm-up still takes, and whether it is over then.
 
-    If some components have been named by labels and others not, it waits for these, for up to four times its rows: a component
-    that is named only later has become something else by then.
+    If labels have named only some of the components, it waits for the others, for up to four times its rows: a component that
+    is named later would already be taken by another cluster.
     """
     least = plan.warm_up_rows
     most = least if plan.learner.warm_up is not None else LONGEST_WAIT * least
@@ -67,7 +67,7 @@ def rows_to_wait(plan: Plan, buffer: Buffer, batch: Batch) -> tuple[int, bool]:
         new = [place for label, place in zip(labels, places, strict=True) if label >= 0 and int(label) not in buffer.named]
         named += np.bincount(new, minlength=len(batch)).cumsum() if new else 0
     rows = buffer.rows + np.arange(1, len(batch) + 1)
-    if plan.model.chained:  # rows that are missing say nothing
+    if plan.model.chained:  # missing rows do not count
         before = np.count_nonzero(~find_absent(buffer.batch().X)) if buffer.rows else 0
         rows = before + np.cumsum(~find_absent(batch.X))
     over = (rows >= most) | ((rows >= least) & ((named == 0) | (named == plan.model.n_components)))
@@ -75,7 +75,7 @@ def rows_to_wait(plan: Plan, buffer: Buffer, batch: Batch) -> tuple[int, bool]:
 
 
 def milestone_parameters(plan: Plan, state: WarmUp) -> object:
-    """Return the reported parameters of a start on the rows up to the last power of two: what quick reads see in warm-up."""
+    """Return the reported parameters of a start on the rows up to the last power of two, for quick reads in the warm-up."""
     buffer = state.buffer
     rows = 1 << (buffer.rows.bit_length() - 1)
     if buffer.milestone is None or buffer.milestone[0] != rows:
@@ -91,9 +91,9 @@ def find_start(plan: Plan, batch: Batch, key: int, polish: bool = True) -> Start
 
 
 def find_stream_start(plan: Plan, batch: Batch, key: int) -> Start:
-    """Find a start of a stream on the rows of its warm-up. A given one is held in the statistics, if the rows are few.
+    """Find a start of a stream on the rows of its warm-up. A given start counts as rows in the statistics, if the rows are few.
 
-    It counts as the rows that it takes to move every parameter, less those there are.
+    It counts as the rows that it takes to estimate every parameter, less the rows of the warm-up.
     """
     settings, held = plan.start_settings, _rows_to_hold(plan, batch)
     if held > 0.0:
@@ -102,7 +102,7 @@ def find_stream_start(plan: Plan, batch: Batch, key: int) -> Start:
 
 
 def plant(plan: Plan, key: int, batch: Batch, weight: float) -> Stream:
-    """Return a stream whose warm-up is over, on these rows, which count `weight` times; less than 1: they will come again."""
+    """Return a stream after a warm-up on these rows, which count `weight` times; less than 1 if they will be read again."""
     start = find_stream_start(plan, batch, key)
     if weight < 1.0:
         summary = start.summary
@@ -112,19 +112,19 @@ def plant(plan: Plan, key: int, batch: Batch, weight: float) -> Stream:
 
 
 def _rows_to_hold(plan: Plan, batch: Batch) -> float:
-    """Rows' worth of a given start that those of a warm-up lack; none where something else holds it, or nothing is to."""
+    """Rows that a given start counts as beyond those of the warm-up; 0 where a prior holds it or nothing should."""
     given = plan.learner.settings.given
     if given is None or not given.locates or given.in_prior:
         return 0.0
-    if isinstance(plan.schedule(plan.model), ForgettingFactor):  # of which the first fold replaces what was there
+    if isinstance(plan.schedule(plan.model), ForgettingFactor):  # its first fold replaces the start
         return 0.0
-    if len(set(batch.labels[batch.labels >= 0].tolist())) == plan.model.n_components:  # labelled rows of each do
+    if len(set(batch.labels[batch.labels >= 0].tolist())) == plan.model.n_components:  # labelled rows hold each
         return 0.0
     return float(plan.model.rows_to_learn(plan.width) - len(batch))
 
 
 def _score_waiting(plan: Plan, state: WarmUp, batch: Batch, scores: Array) -> None:
-    """Score rows of the warm-up by what was known at the last milestone."""
+    """Score rows of the warm-up by the start at the last milestone."""
     parameters, model, buffer = milestone_parameters(plan, state), plan.model, state.buffer
     if not model.chained:
         scores[...] = model.log_likelihood(parameters, batch)
@@ -139,7 +139,7 @@ def _score_waiting(plan: Plan, state: WarmUp, batch: Batch, scores: Array) -> No
 
 
 def _known_rows(plan: Plan, buffer: Buffer) -> int:
-    """Rows of the warm-up at the last power of two that are not missing, as rows that hang together may be."""
+    """Rows of the warm-up at the last power of two; missing rows of sequences are not counted."""
     if not plan.model.chained or not buffer.rows:
         return buffer.rows
     return int(np.count_nonzero(~find_absent(buffer.batch().X[: 1 << (buffer.rows.bit_length() - 1)])))

@@ -1,9 +1,9 @@
 """Arrival: one source seen by an array of sensors, of which some may be missing in a snapshot (paper 002).
 
 Snapshots are complex normal with covariance alpha a(x) a(x)^H + v I. The statistic is E[z z^H], which can be averaged, added
-and forgotten. Parameters are read out of it by a search over directions: averages of directions would mean nothing where lobes
-compete, which is why the loop works on statistics. Rows are complex matrices with NaN where a sensor is missing; one
-without any sensor says nothing: it is counted, and what is expected of it is what is known already.
+and forgotten. Parameters are read out of it by a search over directions: an average of directions would be meaningless between
+two lobes, which is why the loop works on statistics. Rows are complex matrices with NaN where a sensor is missing; a row
+without any sensor is counted, and its expected statistics are those known already.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
         return 100
 
     def rows_to_start(self, width: int) -> int:
-        """Enough to tell the main lobe from the others where the source is weaker than the noise."""
+        """Enough to tell the main lobe from the others if the source is weaker than the noise."""
         return max(1000, 10 * width)
 
     def row_bytes(self, width: int) -> int:
@@ -106,7 +106,7 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
         return None
 
     def find_problem(self, record: object, width: int) -> str:
-        """What is wrong with a record that comes from outside, if something is."""
+        """What is wrong with a record read from a file; "" if nothing is."""
         if isinstance(record, ArrivalParameters):
             unsound = record.power < 0.0 or record.noise < SILENCE or exceeds(MOST_POWER, record.power, record.noise)
             return NO_PARAMETERS if unsound else ""
@@ -128,7 +128,7 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
         return self.parameters(self.sensors.peak(statistics.real, statistics.imag), statistics)
 
     def parameters(self, x: float, statistics: ArrivalStatistics) -> ArrivalParameters:
-        """The best that can be said of a source in this direction."""
+        """The maximum likelihood parameters of a source in this direction."""
         steering, slope = self.sensors.steered(x)
         power, noise = split_power(statistics.real, statistics.imag, float(statistics.count[0]), steering)
         return ArrivalParameters(x, float(power), float(noise), steering, slope)
@@ -136,7 +136,7 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
     # Merging
 
     def separation(self, prior: None, totals: ArrivalStatistics, others: ArrivalStatistics) -> Array:
-        """Divergence of the two densities, times the rows that sensors were heard in."""
+        """Divergence of the two densities, times the rows in which sensors were observed."""
         rows = 0.5 * float(totals.heard.mean() + others.heard.mean())
         return rows * self.contrast(prior, totals, others)[None]
 
@@ -148,7 +148,7 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
     # Rows
 
     def start(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
-        """Climb from where there is no source yet: what is missing is noise then, and the direction that of the rest."""
+        """Climb from parameters without a source: missing sensors are noise then, and the others give the direction."""
         weights = batch.row_weights[:, None]
         heard = ~np.isnan(batch.X)
         squares = np.where(heard, batch.X.real**2 + batch.X.imag**2, 0.0)
@@ -186,7 +186,7 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
         self, parameters: ArrivalParameters, batch: Batch, n_threads: int | None, scores: Array, sources: Array,
         moments: Array = NO_MOMENTS, heard: Array = NO_SCORES,
     ) -> tuple[float, float]:  # fmt: skip
-        """Score of the rows, and information; scores, sources, moments and sensors heard where there is room for them."""
+        """Score of the rows, and information; fills scores, sources, moments and observed sensors where arrays are given."""
         rows, weights = batch.X.view(np.float64), batch.weights
 
         def work(slab: int, start: int, stop: int) -> tuple[float, float, Array, Array]:
@@ -222,7 +222,7 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
             after.real, after.imag, after.heard, after.information, mean.real, mean.imag, mean.heard, mean.information, scores,
         )  # fmt: skip
         share = np.asarray(float(statistics.from_base[0]) * np.cumprod(1.0 - steps))
-        after.from_base[...] = share[-1]  # and counts, which are 1, stay so
+        after.from_base[...] = share[-1]  # counts stay 1
         if average is not None and moving is not None:
             moving.from_base[...] = averaged_share(float(average.from_base[0]), share, gains)
         return after, moving, n_eff
@@ -234,7 +234,7 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
         return scores
 
     def posterior(self, parameters: ArrivalParameters, batch: Batch, n_threads: int | None = None) -> Matrix:
-        """What is expected of the signal of the source in every row (n,), which is complex."""
+        """The expected complex signal of the source in every row (n,)."""
         sources = np.empty((len(batch), 2))
         self._read(parameters, batch, n_threads, NO_SCORES, sources)
         return sources.view(np.complex128)[:, 0]

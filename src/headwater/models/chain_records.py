@@ -1,4 +1,4 @@
-"""What flows between a hidden Markov model and the loop: statistics, prior, parameters, and what is carried along."""
+"""Records of a hidden Markov model: statistics, prior, parameters, and what is carried between batches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.special import digamma, gammaln
 
 from headwater.core.statistics import Array, Params, Prior, Statistics, Stats
 
-# Counts' worth of belief in every state to begin in, and in every passage, where nothing is said.
+# Default Dirichlet parameters of first states and of transitions, in counts.
 DEFAULT_PRIOR = 0.1
 TINY = 1e-300
 
@@ -33,7 +33,7 @@ class ChainStatistics(Statistics, Generic[Stats]):
 class ChainPrior(Generic[Prior, Params]):
     """Dirichlet parameters of the start (K,) and of the passages from each state (K, K), and the prior of the family.
 
-    A parameter of 0 is that of a state that no sequence begins in, or of a passage that does not exist: its probability is 0
+    A parameter of 0 means that no sequence begins in a state, or that a transition does not exist: its probability is 0
     whatever is counted.
 
     `start_shift` and `steps_shift` are what a mode takes off them. `fixed` are parameters that stay as they are, if some do.
@@ -47,7 +47,7 @@ class ChainPrior(Generic[Prior, Params]):
     fixed: ChainParameters[Params] | None = None
 
     def confined(self, parameters: ChainParameters[Params]) -> ChainPrior[Prior, Params]:
-        """Return the prior under which what is impossible by these parameters stays impossible."""
+        """Return the prior under which probabilities that are 0 in these parameters stay 0."""
         begins, passes = parameters.start > 0.0, parameters.transitions > 0.0
         if begins.all() and passes.all():
             return self
@@ -88,10 +88,10 @@ class Carry:
 
 
 def dirichlet(given: Array | float | None, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Dirichlet parameters, and what a mode takes off them: nothing, if nothing was said."""
+    """Dirichlet parameters, and what a mode subtracts from them: nothing for the default."""
     if given is None:
         return np.full(shape, DEFAULT_PRIOR), np.zeros(shape)
-    # A copy: what is broadcast to its own shape is read-only, and for that a kernel would be compiled again.
+    # A copy: a broadcast array is read-only, and a kernel would be compiled again for it.
     parameters = np.array(np.broadcast_to(np.asarray(given, dtype=float), shape), order="C")
     return parameters, np.minimum(parameters, 1.0)
 

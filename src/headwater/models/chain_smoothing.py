@@ -1,4 +1,4 @@
-"""The E-step of a hidden Markov chain over rows at hand: densities, filter, smoother, piece by piece."""
+"""The E-step of a hidden Markov chain over rows in memory: densities, filter, smoother, piece by piece."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ EMPTY: Array = np.empty(0)
 NO_LOGS: Array = np.empty((0, 0))
 NO_POSTERIORS: Array = np.empty((0, 0))
 
-# Rows that are smoothed at once, and rows beyond them that are looked at; more where a chain forgets slowly.
+# Rows that are smoothed at once, and rows to look ahead; more where a chain forgets slowly.
 PIECES = ((8192, 128), (65536, 1024))
-# Two smoothers that began at different rows agree when they differ by less, and two filters when they do so relatively: a state
-# that is very improbable now may be the one that later rows ask for.
+# Two smoothers that began at different rows agree if they differ by less; two filters if they do so relatively, since later
+# rows may make a state likely that is very improbable now.
 AGREE = 1e-12
 IMPOSSIBLE = -1e299  # log-densities that stand for a probability of zero
 
 
 @dataclass(frozen=True)
 class SmoothingTask:
-    """Rows of complete sequences, which begin at `edges`, and the room for their scores and states, where these are wanted."""
+    """Rows of complete sequences, which begin at `edges`, and arrays for their scores and states, if wanted."""
 
     parameters: ChainParameters
     X: Array
@@ -45,7 +45,7 @@ class SmoothingTask:
 
 
 class Smoothed(NamedTuple):
-    """Totals and score of a stretch of rows, and what its neighbours must agree with: filter and states at both ends."""
+    """Totals and score of a stretch of rows, with filter and states at both ends, which its neighbours must agree with."""
 
     totals: ChainStatistics | None
     score: float
@@ -74,8 +74,8 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
     ) -> tuple[ChainStatistics | None, float]:
         """Smooth complete sequences piece by piece, side by side.
 
-        A piece looks a little ahead, and a slab of pieces a little back; if two that meet do not agree, since the chain forgets
-        slowly, all is done again in longer pieces, in the end in one.
+        A piece looks a little ahead, and a slab of pieces a little back. If two neighbours do not agree, since the chain
+        forgets slowly, all is done again in longer pieces, and finally in one.
         """
         order, edges, _ = by_group(batch.sequences, len(batch))
         X = batch.X if order is None else batch.X[order]
@@ -240,7 +240,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
 
 
 def by_group(sequences: NDArray[np.int64], rows: int) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
-    """Return an order in which rows of a sequence stand together (None: they do), where each begins, and their numbers."""
+    """Return an order that puts rows of a sequence together (None: they are), where each begins, and their numbers."""
     if not sequences.size:
         return None, np.array([0, rows]), np.zeros(1, dtype=np.int64)
     if sequences[0] == sequences[-1] and (sequences == sequences[0]).all():

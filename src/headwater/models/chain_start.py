@@ -23,17 +23,16 @@ if TYPE_CHECKING:
     from headwater.models.hidden_markov import HiddenMarkov
 
 SOME_ROWS = 4000  # on which seeds climb first
-MANY_ROWS = 65536  # on which few seeds climb, if all must be looked at
+MANY_ROWS = 65536  # on which few seeds climb, if all must be used
 STAY = 0.5  # share of a seed's passages that it begins with; the rest is even
 
 
 def start_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
-    """Seed, climb and compare: seeds climb on some rows, the better half goes on, the best three on all rows, and the best.
+    """Seed, climb and compare: seeds climb on some rows, then the better half, then the best three on all rows; the best wins.
 
-    Seeds are groups of rows (of symbols by their contexts) and, every third, random ones: states may differ in nothing but how
-    they follow one another. Without `polish` one seed is taken as it is. Where a chain is given, states are put in its order.
-    Parameters that are `given` replace what a seed says before it climbs, and what the best one found in the end; what is
-    impossible by them stays impossible for good.
+    Seeds are groups of rows (of symbols by their contexts). Every third is random: states may differ only in their transitions.
+    Without `polish` one seed is taken as it is. If a chain is given, states are put in its order. Parameters that are `given`
+    replace those of a seed before it climbs, and those of the best one in the end; their zero probabilities stay zero.
     """
     if settings.given is not None and settings.held:
         return _given_chain(model, batch, settings.given, settings, n_threads)
@@ -61,7 +60,7 @@ def start_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
         return climb(searching, settings.readout, own, parameters, summary, rows, passes, tol, n_threads, penalised=False)
 
     def named(parameters: ChainParameters) -> ChainParameters:
-        """Climb as if no chain were given, to see how states follow one another, and call them as the given chain does."""
+        """Climb as if no chain were given to learn the transitions, and order the states as in the given chain."""
         assert settings.order is not None
         free, tol = replace(model, hold=None), 1e-4 * geometry.scale
         summary = free.summarize(parameters, some, n_threads=n_threads)
@@ -137,7 +136,7 @@ def _given_chain(
 
 
 def _stationary(transitions: Array) -> Array:
-    """Return the shares of the states in the long run, if they mix however little."""
+    """Return the stationary distribution of the states, with a little mixing added."""
     k = len(transitions)
     mixing = 0.999 * transitions / transitions.sum(axis=1, keepdims=True) + 0.001 / k
     system = np.vstack([mixing.T - np.eye(k), np.ones(k)])
@@ -154,7 +153,7 @@ def _present_rows(batch: Batch) -> tuple[NDArray[np.int64], Batch]:
 
 
 def _best(ends: list[Climb], number: int) -> list[Climb]:
-    """The climbs that came highest."""
+    """The climbs with the best objective."""
     return sorted(ends, key=lambda end: -end.trace[-1])[:number]
 
 
@@ -167,7 +166,7 @@ def _random(X: Array | GappedRows, n_states: int, rng: np.random.Generator) -> A
 def _collect(
     model: HiddenMarkov, geometry: RowGeometry, batch: Batch, present: NDArray[np.int64], responsibilities: Array
 ) -> ChainStatistics:
-    """Statistics of rows whose states are known, up to what they are one after another."""
+    """Statistics of rows whose states are known, without transitions."""
     k = model.n_components
     emissions = model.family.collect_seeds(geometry, Batch(as_gapped(batch.X[present])), responsibilities)
     mean = responsibilities.mean(axis=0)

@@ -1,4 +1,4 @@
-"""Hidden Markov chain: K states, each with a component of a family, where it begins, and how it passes between them."""
+"""Hidden Markov chain: K states, each with a component of a family, first-state and transition probabilities."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ from headwater.models.chain_start import start_chain
 from headwater.models.mixture import averaged_share
 
 STRETCH = 2**16  # rows that are scored at once
-LONGEST = 1e12  # logarithm of what is left of old statistics, in size
+LONGEST = 1e12  # size of the logarithm of the share of old statistics
 
 
-# Puts the parameters that are not to be learned back in their place: new ones, the fixed ones, rows of each state.
+# Restores the parameters that are not learned: (new ones, fixed ones, rows of each state).
 Hold: TypeAlias = Callable[[ChainParameters, ChainParameters, Array], ChainParameters]
 
 
@@ -57,7 +57,7 @@ Hold: TypeAlias = Callable[[ChainParameters, ChainParameters, Array], ChainParam
 class HiddenMarkov(Smoother):
     """The model: pure functions of parameters, statistics and rows.
 
-    A prior that is None is a tenth of a count. `hold` puts parameters that are not to be learned back in their place.
+    A prior that is None is a tenth of a count. `hold` restores parameters that are not learned.
     """
 
     start_prior: Array | float | None = None
@@ -100,7 +100,7 @@ class HiddenMarkov(Smoother):
         return Carry({0: np.zeros(k)}, {0: (np.zeros((k, size)), np.zeros(size), 0.0)})
 
     def find_problem(self, record: object, width: int) -> str:
-        """What is wrong with a record that comes from outside, if something is."""
+        """What is wrong with a record read from a file; "" if nothing is."""
         if isinstance(record, Carry):
             if are_no_shares(*record.filters.values()) or exceeds(
                 LONGEST, record.left, *(left for _, _, left in record.apart.values())
@@ -133,7 +133,7 @@ class HiddenMarkov(Smoother):
         return ChainPrior(start, steps, start_shift, steps_shift, self.family.prior(geometry, batch, responsibilities))
 
     def flatten_prior(self, prior: ChainPrior) -> ChainPrior:
-        """The prior without what the user did not ask for: its mode is maximum likelihood but for what they did."""
+        """The prior with only the parts that the user gave: without any, its mode is maximum likelihood."""
         if self.start_prior is None:
             prior = replace(prior, start_shift=prior.start)
         if self.steps_prior is None:
@@ -156,7 +156,7 @@ class HiddenMarkov(Smoother):
     def objective(
         self, name: str, prior: ChainPrior, parameters: ChainParameters, statistics: ChainStatistics, count: float
     ) -> float:
-        """What a pass of the named readout adds to the summed score of the rows so that it can only rise."""
+        """The term that makes the summed score an objective that passes of the named readout never lower."""
         if name == "expect_log":
             totals = statistics.scaled(count)
             chain = divergence(prior.start, totals.start[None]) + divergence(prior.steps, totals.steps)
@@ -218,7 +218,7 @@ class HiddenMarkov(Smoother):
         n_threads: int | None = None,
         inference: Inference = EXACT,
     ) -> Summary:
-        """E-step over sequences that are at hand from beginning to end: Baum-Welch."""
+        """E-step over complete sequences in memory: Baum-Welch."""
         totals, score = self._passed(parameters, batch, True, scores, NO_POSTERIORS, n_threads)
         return Summary(totals, len(batch), batch.size, score)
 
@@ -335,7 +335,7 @@ class HiddenMarkov(Smoother):
         scores: Array,
         carry: Carry | None,
     ) -> tuple[ChainStatistics, ChainStatistics | None, float, Carry]:
-        """Learn step by step (paper 002): what a row says is known only when it is known where the chain goes from there.
+        """Learn row by row (paper 002): the statistics of a row are known only when the next state is known.
 
         Returns statistics, average, n_eff and what is carried on: how statistics differ with the state of each sequence.
         """
@@ -397,7 +397,7 @@ class HiddenMarkov(Smoother):
     def sample(
         self, parameters: ChainParameters, rows: int, rng: np.random.Generator, first: int | None = None
     ) -> tuple[Array, NDArray[np.int64]]:
-        """Draw a sequence of rows, and the states it went through."""
+        """Draw a sequence of rows and its states."""
         states = np.full(rows, -1 if first is None else first)
         transitions = parameters.transitions / parameters.transitions.sum(axis=1, keepdims=True)
         draw_path(rng.uniform(size=rows), parameters.start / parameters.start.sum(), transitions, states)
@@ -409,5 +409,5 @@ def _widest(statistics: ChainStatistics) -> ChainStatistics:
 
 
 def _is_no_mean(states: Array | None, given: Array, mean: Array) -> bool:
-    """Whether statistics given each state have another mean over the states of a sequence (see kernels/chain_sweep.py)."""
+    """Whether statistics given each state have changed their mean over the states of a sequence (kernels/chain_sweep.py)."""
     return states is None or bool(np.any(np.abs(states @ given - mean) > SLACK * (states @ np.abs(given)) + TINY))

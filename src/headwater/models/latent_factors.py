@@ -1,9 +1,9 @@
 """LatentFactors: rows whose distribution is a sum of K shared factors, weighted anew for every row (paper 001, section 2).
 
 A model of this kind is one class in one file. It says what its statistics are and how parameters are read out of them
-(`zeros`, `first`, `readout`), how the latent variables of rows are drawn (`samplers`, `estep`), and what rows score
-(`log_likelihood`, `posterior`); what the loop asks beyond that is here. The E-step adds to `totals` what is expected of the
-complete statistics of the rows: by the average over draws if it is simulated, and by anything else that `ways` name.
+(`zeros`, `first`, `readout`), how the latent variables of rows are drawn (`samplers`, `estep`), and how rows are scored
+(`log_likelihood`, `posterior`); the rest of the contract is here. The E-step adds the expected complete statistics of the rows
+to `totals`: an average over draws if it is simulated, or another approximation that `ways` names.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LatentFactors(Model[Prior, Stats, Params]):
     def estep(
         self, parameters: Params, batch: Batch, totals: Stats, inference: Inference, n_threads: int | None
     ) -> tuple[float, Stats]:
-        """Return a score of the rows, and the totals with what is expected of them added."""
+        """Return a score of the rows, and the totals with their expected statistics added."""
 
     @abstractmethod
     def select_statistics(self, statistics: Stats, order: Index) -> Stats:
@@ -75,13 +75,13 @@ class LatentFactors(Model[Prior, Stats, Params]):
         return self.n_components * width
 
     def contenders(self, batch: Batch, settings: StartSettings) -> list[StartSettings]:
-        """Ways to learn the rows of a start, of which the best is taken."""
+        """Ways to learn the rows of a start; the best result is taken."""
         return [settings]
 
     def start(
         self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None
     ) -> Start[Prior, Stats, Params]:
-        """Break the symmetry of the factors, and learn the rows that wait a few times over, by online EM in small batches."""
+        """Break the symmetry of the factors, and learn the waiting rows several times by online EM in small batches."""
         rng = np.random.default_rng(np.random.SeedSequence((key, len(batch))))
         prior, first = self.first(batch, rng)
         inference = replace(settings.inference, key=key, first=self.turns * len(batch))
@@ -130,7 +130,7 @@ class LatentFactors(Model[Prior, Stats, Params]):
 
 
 def content_streams(values: Array, columns: AnyArray, indptr: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A number for each row that depends on its values and their columns alone, in any order: where its draws begin."""
+    """A seed for the draws of each row, which depends only on its values and their columns."""
     with np.errstate(over="ignore"):
         places = (columns.astype(np.uint64) + np.uint64(1)) * np.uint64(0xD1B54A32D192ED03)
         bits = np.ascontiguousarray(values).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ places

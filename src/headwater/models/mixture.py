@@ -59,7 +59,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
 
     @property
     def samplers(self) -> Mapping[str, Sampler]:
-        """Components can be drawn as they are: nothing has to be burnt in."""
+        """Components are drawn independently, without burn-in."""
         return {"independent": Sampler(n_samples=10)}
 
     @property
@@ -86,7 +86,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         return self.family.zeros(width)
 
     def statistics_for(self, name: str, statistics: Stats) -> Stats:
-        """Return statistics in the form that the named readout keeps: only moment matching has one of its own."""
+        """Return statistics in the form that the named readout keeps: only moment matching has its own."""
         return self._projected.split_masses(statistics) if name == "match_moments" else statistics
 
     @property
@@ -106,7 +106,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         return MixturePrior(np.ones(self.n_components), self.family.blank_prior(width))
 
     def find_problem(self, record: object, width: int) -> str:
-        """What is wrong with a record that comes from outside, if something is."""
+        """What is wrong with a record read from a file; "" if nothing is."""
         if isinstance(record, MixturePrior):
             unsound = record.concentration.min() <= 0.0 or exceeds(HEAVIEST, record.concentration)
             return NO_PRIOR if unsound else self.family.find_problem(record.components, width)
@@ -143,7 +143,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         statistics: Stats,
         count: float,
     ) -> float:
-        """What a pass of the named readout adds to the summed score of the rows so that it can only rise.
+        """The term that makes the summed score an objective that passes of the named readout never lower.
 
         Modes: the log-density of the prior. Variational Bayes: minus KL(belief || prior), which makes it the free energy.
         """
@@ -163,10 +163,10 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
     # Merging
 
     def repair(self, prior: MixturePrior[Prior], totals: Stats, parts: Sequence[Stats]) -> tuple[Stats, tuple[int, ...]]:
-        """Return totals that make a belief with the prior, and the components for which these did not.
+        """Return totals that form a valid belief with the prior, and the components that had to be repaired for it.
 
-        Subtracting beliefs may leave none. Such a component gets the mean of those parts that are one, or the prior if none
-        is: beliefs are convex in their natural parameters, so a mean of them is a belief.
+        A difference of beliefs may be invalid. Such a component gets the mean of the valid parts, or the prior if none is
+        valid: beliefs are convex in their natural parameters, so a mean of them is valid.
         """
         if "match_moments" not in self.family.readouts:  # then beliefs are prior and counts, which always add
             return totals, ()
@@ -192,7 +192,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         return self.family.move_to_prior(prior.components, own.components, statistics)
 
     def align(self, known: Stats, statistics: Stats) -> Stats:
-        """Return statistics in the axes of others, where the family has axes that are free."""
+        """Return statistics rotated to the axes of others, where axes are arbitrary."""
         return self.family.align(known, statistics)
 
     def select_statistics(self, statistics: Stats, order: Index) -> Stats:
@@ -223,11 +223,11 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
 
     @property
     def has_own_moments(self) -> bool:
-        """Whether every component has moments of its own."""
+        """Whether every component has its own moments."""
         return self.family.has_own_moments
 
     def mend(self, prior: MixturePrior[Prior], totals: Stats, sound: Stats, share: float) -> Stats:
-        """Return totals that rows could have made; what they could not comes from others that they did."""
+        """Return valid totals; components that no rows could have made are replaced by those of `sound`."""
         return self.family.mend(prior.components, totals, sound, share)
 
     def posterior_and_scores(
@@ -271,12 +271,12 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
     ) -> Summary:
         """E-step: add the rows to the pending summary, whose arrays are reused, or to a fresh one.
 
-        An exact one fills `responsibilities`, too, if there is room for them.
+        An exact E-step also fills `responsibilities`, if they are given.
         """
-        assert len(parameters.log_weights) == self.n_components  # kernels do not look
+        assert len(parameters.log_weights) == self.n_components  # kernels do not check it
         pending = pending or Summary(self.zeros(batch.X.shape[1]))
         options = (parameters.components, parameters.log_weights, batch)
-        if inference.way == "exact" or inference.rao_blackwell:  # what is expected of the draws is the exact E-step
+        if inference.way == "exact" or inference.rao_blackwell:  # the expectation of the draws is the exact E-step
             score, totals = self.family.estep(*options, pending.statistics, scores, responsibilities, n_threads=n_threads)
         else:
             shares = np.empty((len(batch), self.n_components))

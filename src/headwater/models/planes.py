@@ -9,7 +9,7 @@ from headwater.core.statistics import Array
 
 SUBSETS = 200  # planes through a few rows each that seeds are chosen from
 SAMPLE = 400  # rows that choose
-WIDEST = 30  # a plane through more rows than that is never of one component
+WIDEST = 30  # rows; a plane through more is practically never of one component
 RIDGE = 1e-6
 ROUNDING = 1e-12  # of the squares, which hides a ridge where some rows are far larger than others
 
@@ -25,9 +25,9 @@ def plane_groups(
 ) -> tuple[NDArray[np.int64], float]:
     """Return the group of each row, and the weighted squared distance to its plane.
 
-    Groups begin with planes through as few rows as make one, chosen so that each is near rows that those before are not;
-    or, by `chance`, with a random partition of the rows, which is better where such a plane is hardly ever of one component.
-    Then planes and groups follow one another, as in k-means. Labelled rows stay in their group.
+    Groups begin with planes through as few rows as possible, each chosen to be near rows that the planes before are far from;
+    or, with `chance`, with a random partition of the rows, which is better if few rows of a plane are of one component.
+    Then planes and groups are updated in turn, as in k-means. Labelled rows stay in their group.
     """
     design, target = rows[:, :-1], rows[:, -1]
     named = labels >= 0
@@ -51,7 +51,7 @@ def plane_groups(
 
 
 def _choose_planes(design: Array, target: Array, weights: Array, planes: Array, rng: np.random.Generator) -> Array:
-    """Fill the planes that are NaN, each by the one of many that leaves least of what those before leave of a sample."""
+    """Fill the planes that are NaN, each by the one of many candidates with the least remaining error on a sample."""
     n, size = design.shape
     subsets = rng.integers(n, size=(SUBSETS, size))
     through = design[subsets]
@@ -67,7 +67,7 @@ def _choose_planes(design: Array, target: Array, weights: Array, planes: Array, 
     if known.any():
         nearest = np.abs(target[sample, None] - design[sample] @ planes[known].T).min(axis=1)
     for k in np.flatnonzero(~known):
-        # The first is near to many rows, however far it is from the others.
+        # The first is near many rows, whatever its distance from the others.
         left = np.minimum(nearest[:, None], distances) if np.isfinite(nearest[0]) else np.sqrt(distances)
         best = int(np.argmin(weights[sample] @ left))
         planes[k] = candidates[best]

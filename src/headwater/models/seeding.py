@@ -1,4 +1,4 @@
-"""Seeds of a mixture: hard assignments of rows to components, by k-means and its relatives, with weights and labels."""
+"""Seeds of a mixture: hard assignments of rows to components, by k-means and similar methods, with weights and labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headwater.models.planes import plane_groups
 INIT_PARAMS = ("kmeans", "k-means++", "random", "random_from_data")
 # Words for several methods, which take turns.
 TURNS = {"auto": ("kmeans", "farthest-first"), "planes": ("planes", "random-planes", "planes", "kmeans")}
-FARTHEST_ROWS = 500  # farthest-first goes for outliers, of which a sample has fewer
+FARTHEST_ROWS = 500  # farthest-first picks outliers, and a small sample has fewer of them
 
 
 def seed_assignments(
@@ -20,8 +20,8 @@ def seed_assignments(
 ) -> Array:
     """Return responsibilities (n, K) of a random start; `rows` are the batch's rows in the geometry to measure in.
 
-    Labelled rows stay with their component, and a component that has labelled rows starts at their mean. Of k-means, the
-    best of so many `tries` is taken. Of "planes" the last column of the rows is the target.
+    Labelled rows stay with their component, and a component that has labelled rows starts at their mean. For k-means, the
+    best of `tries` runs is taken. For "planes" the last column of the rows is the target.
     """
     n = len(rows)
     labels = batch.labels if batch.labels.size else np.full(n, -1)
@@ -71,7 +71,7 @@ def named_assignments(batch: Batch, n_components: int) -> Array | None:
 
 
 def _plus_plus(rows: Array, weights: Array, centres: Array, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
-    """Greedy k-means++: fill the centres that are NaN, each by the best of a few draws far from those there are."""
+    """Greedy k-means++: fill the centres that are NaN, each by the best of a few draws far from the other centres."""
     n, n_components = len(rows), len(centres)
     centres = centres.copy()
     chosen = np.full(n_components, -1)
@@ -98,9 +98,9 @@ def _plus_plus(rows: Array, weights: Array, centres: Array, rng: np.random.Gener
 
 
 def _farthest(rows: Array, weights: Array, centres: Array, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
-    """Farthest-first: fill the centres that are NaN, each by the row of a sample that is farthest from those there are.
+    """Farthest-first: fill the centres that are NaN, each by the row of a sample that is farthest from the other centres.
 
-    Rows at the zero point, which say nothing, are no centres.
+    Rows at zero carry no information and never become centres.
     """
     centres = centres.copy()
     chosen = np.full(len(centres), -1)

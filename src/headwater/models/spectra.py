@@ -1,8 +1,7 @@
-"""Spectra: Itakura-Saito NMF. The powers of a row are exponential about a sum of K spectra, in weights of its own.
+"""Spectra: Itakura-Saito NMF. The powers of a row are exponential with a mean that is a weighted sum of K spectra.
 
-A weight h_k is inverse Gamma (shape, scale), so that of a component only its spectrum times the scale can be known: the
-`powers`, which are the spectrum of a weight whose scale is 1. All learning is about them (paper 001; c, G, y and v as in
-kernels/spectra.py).
+A weight h_k is inverse Gamma (shape, scale), so only the product of a spectrum and its scale is identified: the `powers`, which
+are the spectrum for weights of scale 1. They are what is learned (paper 001; c, G, y and v as in kernels/spectra.py).
 
 Rows without power are counted, and nothing is learned from them; bins that never had any are left out until they have some.
 """
@@ -34,13 +33,13 @@ from headwater.models.latent_factors import LatentFactors, content_streams
 
 NO_ROW: Array = np.empty(0)
 NO_TABLE: Array = np.empty((0, 0))
-SLAB_WORK = 2**18  # products of a weight and a power that are worth a thread
+SLAB_WORK = 2**18  # products of a weight and a power for each thread
 QUIETEST = 1e-12  # of a spectrum, as a part of its mean: 120 dB below
-SILENCE = 1e-140  # no row is quieter than that, and has power
+SILENCE = 1e-140  # rows with less power are silent
 MOST_POWER = 1e150  # of a bin
 MOST_LOGS = 1e3  # the logarithm of a power, in size
-INFORMED = 0.0  # a sharpness that lets every row decide on its proposals
-# Weights of a row that nothing is learned from, and the draws that its score is the mean of.
+INFORMED = 0.0  # the sharpness that stands for proposals made from the row itself
+# Draws for the weights of a row that is not learned, and for its score.
 READING = Inference("simulated", "metropolis", burn_in=4, n_samples=64, kappa=INFORMED)
 SCORE_DRAWS = 64
 MODE_STEPS, MODE_TOL = 500, 1e-5
@@ -51,10 +50,9 @@ SHAPES, SHAPE_STEPS = (0.1, 50.0), 2
 class SpectraStatistics(Statistics):
     """What the draws of rows say of the spectra.
 
-    `parts` are E|c|^2 / h of plain EM, in the scale of the powers. What the faster step is made of is kept in units in
-    which a spectrum has mean 1, so that what was learned at different scales of it fits together: `up` = E[G y / v] and
-    `down` = E[h / v], and `moments` (2, K), those of log h. `lively` is the share of rows that have power, `accepted` that of
-    proposals that were accepted.
+    `parts` are E|c|^2 / h of plain EM, in the scale of the powers. The statistics of the faster step are kept in units in which
+    a spectrum has mean 1, so that statistics at different scales can be added: `up` = E[G y / v], `down` = E[h / v], and
+    `moments` (2, K) of log h. `lively` is the share of rows that have power, `accepted` that of accepted proposals.
     """
 
     parts: Array
@@ -92,7 +90,7 @@ class SpectraParameters:
 class Spectra(LatentFactors):
     """The model. `shape` is that of the weights, or None if it is to be learned.
 
-    `prior_rows` is what the prior of the spectra is worth: it has the shape prior_rows - 1 (a' of paper 001).
+    `prior_rows` is the weight of the prior of the spectra in rows: it has the shape prior_rows - 1 (a' of paper 001).
     """
 
     n_spectra: int
@@ -112,7 +110,7 @@ class Spectra(LatentFactors):
         return {"metropolis": Sampler(1, 1, INFORMED), "gibbs": Sampler(10, 5)}
 
     def rows_to_learn(self, width: int) -> int:
-        """A row says something of every bin, so that few move everything."""
+        """A row has information about every bin, so few rows are enough."""
         return 100
 
     def zeros(self, width: int) -> SpectraStatistics:
@@ -127,7 +125,7 @@ class Spectra(LatentFactors):
         return SpectraPrior(np.zeros(1), np.zeros(width), np.ones(1), np.zeros(1))
 
     def find_problem(self, record: object, width: int) -> str:
-        """What is wrong with a record that comes from outside, if something is."""
+        """What is wrong with a record read from a file; "" if nothing is."""
         if isinstance(record, SpectraPrior):
             unsound = has_negative(record.rows, record.spectrum) or record.scale[0] < SILENCE or exceeds(HEAVIEST, record.rows)
             unsound = unsound or exceeds(MOST_SHARE, record.spectrum / width) or exceeds(MOST_POWER, record.scale)
@@ -169,9 +167,9 @@ class Spectra(LatentFactors):
     def readout(self, name: str, prior: SpectraPrior, statistics: SpectraStatistics, count: float) -> SpectraParameters:
         """The posterior mode of plain EM, or a step that is longer.
 
-        The second has the same fixed points in all but the scale of a spectrum. That, and the shape of the weights if it is to
-        be learned, are such that log h has the mean and the variance of the prior: maximum likelihood would look at the mean
-        of 1 / h, which is all about rows in which a component is silent.
+        The second has the same fixed points except for the scale of a spectrum. The scale, and the shape of the weights if it
+        is learned, are chosen so that log h has the mean and the variance of the prior: maximum likelihood would use the mean of
+        1 / h, which is dominated by rows in which a component is silent.
         """
         rows, lively = float(prior.rows[0]), count * float(statistics.lively[0])
         shape = self._learned_shape(statistics, lively)
@@ -192,7 +190,7 @@ class Spectra(LatentFactors):
         return self._parameters(prior, _normal(theta), np.broadcast_to(np.exp(log_scale), (self.n_spectra,)), shape)
 
     def _learned_shape(self, statistics: SpectraStatistics, lively: float) -> float:
-        """The shape of the weights whose log has the variance that was found; one row says that it is 1."""
+        """The shape of the weights whose log has the observed variance; 1 with a single row."""
         if self.shape is not None:
             return self.shape
         mean, square = statistics.moments / max(float(statistics.lively[0]), SILENCE)
@@ -219,12 +217,12 @@ class Spectra(LatentFactors):
         )
 
     def separation(self, prior: SpectraPrior, totals: SpectraStatistics, others: SpectraStatistics) -> Array:
-        """That of two powers of a bin, times the rows that it is known from: what a component has of its power."""
+        """The divergence of two powers of a bin, times the rows it is known from: its share of power in the component."""
         (one, known), (other, also) = _known(totals), _known(others)
         return np.array([(0.5 * (known[k] + also) * _distance(one[k], other)).sum(axis=1) for k in range(self.n_spectra)])
 
     def contrast(self, prior: SpectraPrior, totals: SpectraStatistics, others: SpectraStatistics) -> Array:
-        """In nats a bin, for bins that the component has much of."""
+        """In nats a bin, for bins in which the component has much power."""
         (one, known), (other, also) = _known(totals), _known(others)
         return (_distance(one, other) * (known + also)).sum(axis=1) / np.maximum((known + also).sum(axis=1), SILENCE)
 
@@ -235,7 +233,7 @@ class Spectra(LatentFactors):
         return 4
 
     def contenders(self, batch: Batch, settings: StartSettings) -> list[StartSettings]:
-        """The longer steps are the better ones to begin with."""
+        """A start uses the longer steps, which are better there."""
         return [replace(settings, readout="surrogate")]
 
     def estep(
@@ -290,7 +288,7 @@ class Spectra(LatentFactors):
     def _awoken(
         self, parameters: SpectraParameters, rows: Batch, means: Array, bins: NDArray[np.bool_], tables: tuple[Array, ...]
     ) -> tuple[Array, Array, Array]:
-        """Tables of all bins. One that had no power before is met as if all spectra had their mean there."""
+        """Tables of all bins. A bin without power before is treated as if all spectra had their mean there."""
         full = np.zeros((3, self.n_spectra, len(bins)))
         full[:, :, bins] = tables
         new = ~bins & (rows.X > 0.0).any(axis=0)
@@ -315,7 +313,7 @@ class Spectra(LatentFactors):
         return scores
 
     def posterior(self, parameters: SpectraParameters, batch: Batch, n_threads: int | None = None) -> Array:
-        """What is expected of the weights whose scale is 1; draws depend on the row alone, so nothing else changes them."""
+        """The expected weights of scale 1; draws depend on the row alone."""
         out, streams = np.empty((len(batch), self.n_spectra)), _streams(batch.X)
         powers, X, _ = _heard(parameters, batch.X)
 
@@ -327,7 +325,7 @@ class Spectra(LatentFactors):
         return out
 
     def mode(self, parameters: SpectraParameters, batch: Batch, likelihood: bool, n_threads: int | None = None) -> Array:
-        """Weights whose scale is 1 of greatest posterior density, or of greatest likelihood."""
+        """Weights of scale 1 with the greatest posterior density, or likelihood."""
         out, (powers, X, _) = np.empty((len(batch), self.n_spectra)), _heard(parameters, batch.X)
         prior = (-1.0, 0.0) if likelihood else (float(parameters.shape[0]), 1.0)
 
@@ -366,7 +364,7 @@ class Spectra(LatentFactors):
 
 
 def _heard(parameters: SpectraParameters, X: Array) -> tuple[Array, Array, NDArray[np.bool_] | None]:
-    """Powers and rows without the bins that never had power; and which bins these are not, if there are any."""
+    """Powers and rows without bins that never had power; and the mask of the bins that stay, if some are left out."""
     bins = parameters.powers[0] > 0.0
     if bins.all():
         return parameters.powers, X, None
@@ -374,7 +372,7 @@ def _heard(parameters: SpectraParameters, X: Array) -> tuple[Array, Array, NDArr
 
 
 def _normal(spectra: Array) -> Array:
-    """Spectra of mean 1, of which no bin is more than 120 dB below it, but for those that are zero in all of them."""
+    """Spectra of mean 1, in which no bin is more than 120 dB below it, except bins that are zero in all of them."""
     heard = spectra > 0.0 if spectra.ndim == 1 else (spectra > 0.0).any(axis=0)
     scaled = spectra / np.maximum(spectra.mean(axis=-1, keepdims=True), SILENCE)
     return np.maximum(scaled, QUIETEST * heard)

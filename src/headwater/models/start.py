@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
     """Seed, climb and compare: some rows fit the seeds, others judge them, the best four climb on more rows, and the best
-    of those on all. Labelled rows are among those that fit, and if each component has some, what they say alone is a seed, too.
-    On the way the prior is refined, if there are rows enough for each component to speak for itself.
+    of those on all. Labelled rows are among those that fit, and if each component has some, they make one more seed.
+    The prior is refined on the way, if each component has enough rows.
 
     Without `polish` one seed is taken as it is. Parameters that are `given` replace what a seed says.
     """
@@ -67,7 +67,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
         if index:
             responsibilities = told if told is not None and index == n_starts else seed(index)
         summary = model.collect(geometry, learn, responsibilities)
-        parameters = cast("MixtureParameters", None)  # which a climb from a summary does not look at
+        parameters = cast("MixtureParameters", None)  # not used by a climb from a summary
         if settings.given is not None or not settings.polish:
             parameters = model.readout(settings.readout, prior, summary.statistics, 1.0)
         if settings.given is not None:
@@ -95,10 +95,10 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
 
 
 def start_at_given(model: Mixture, batch: Batch, given: Given, settings: StartSettings, n_threads: int | None = None) -> Start:
-    """Start where the user says; what they do not say is found on the rows that lie nearest to each component.
+    """Start at given parameters; those not given are found on the rows nearest to each component.
 
-    A start that is `held` is in the statistics, as pseudo-rows beside the rows of the batch, and in the scale of the prior:
-    else the first rows of a stream would take its place.
+    A start that is `held` enters the statistics as pseudo-rows, together with the rows of the batch, and the scale of the
+    prior: otherwise the first rows of a stream would override it.
     """
     seen, shares = given.seed(batch)
     own = shares[len(seen) - len(batch) :]
@@ -133,20 +133,20 @@ def held_rows(given: Given[Params], parameters: Params, batch: Batch, weights: A
 
 
 def _number_of_starts(rows: int, n_components: int, parameters: int) -> int:
-    """More components can go wrong in more ways; a tiny fit is over before many starts are; many parameters make each dear."""
+    """More components have more local optima; a tiny fit needs few starts; with many parameters each start is expensive."""
     if rows < 200:
         return 3
     return 6 if parameters > 5000 else min(max(8, n_components, 2 * n_components - 10), 24)
 
 
 def _may_win(end: Climb, ends: list[Climb], passes: int) -> bool:
-    """Whether a climb that has not ended could still pass the best if it went on gaining as in its last pass."""
+    """Whether a climb that has not converged could still overtake the best if it kept gaining as in its last pass."""
     best = max(other.trace[-1] for other in ends)
     return not end.converged and end.trace[-1] + passes * (end.trace[-1] - end.trace[-2]) > best
 
 
 def _distinct(contenders: list[tuple[float, MixtureParameters]], gap: float) -> list[MixtureParameters]:
-    """Parameters in falling order of score, without those that score like one before: they are on the same hill."""
+    """Parameters in falling order of score, without those that score like one before: they are the same optimum."""
     kept: list[tuple[float, MixtureParameters]] = []
     for score, parameters in sorted(contenders, key=lambda contender: -contender[0]):
         if not kept or kept[-1][0] - score > gap:

@@ -1,4 +1,4 @@
-"""Arrays of sensors: what a source in a given direction looks like, and in which direction most of the power comes from.
+"""Arrays of sensors: the steering vector of a direction, and the direction of most power.
 
 A direction is a number x: the electrical angle of a uniform linear array, or the argument of the user's function. Complex
 vectors over the sensors are real arrays (2, m).
@@ -64,7 +64,7 @@ class LinearSensors:
 
     @property
     def limit(self) -> float:
-        """The largest x that a source can have; beyond pi they repeat."""
+        """The largest x that a source can have; beyond pi directions repeat."""
         return float(min(np.pi, 2.0 * np.pi * self.spacing))
 
     @cached_property
@@ -75,7 +75,7 @@ class LinearSensors:
         return np.stack([np.cos(grid), np.sin(grid)])
 
     def check(self) -> None:
-        """There is nothing that could be wrong."""
+        """Nothing to check."""
 
     def vectors(self, x: Array) -> Complex:
         return np.exp(1j * np.outer(x, np.arange(self.sensors)))
@@ -98,7 +98,7 @@ class LinearSensors:
         return 2.0 * np.pi * self.spacing * np.sin(angle)
 
     def stretch(self, x: float) -> float:
-        """How much x changes with the angle."""
+        """The derivative of x by the angle."""
         return float(2.0 * np.pi * self.spacing * np.cos(self.angle(x)))
 
 
@@ -123,13 +123,13 @@ class GivenSensors:
         found = np.asarray(self.steering(x))
         if found.shape != (len(x), self.sensors):
             raise ValueError(
-                f"steering must make a matrix {(len(x), self.sensors)} of {len(x)} angles, a row of {self.sensors} sensors for "
-                f"each, got shape {found.shape}"
+                f"steering must return a matrix {(len(x), self.sensors)} for {len(x)} angles, a row of {self.sensors} sensors "
+                f"for each, got shape {found.shape}"
             )
         if found.dtype.kind not in "cfiu" or not np.isfinite(found).all():
-            raise ValueError("steering must make finite complex numbers, got others")
+            raise ValueError("steering must return finite complex numbers, got others")
         if not np.abs(found).max(axis=1).all():
-            raise ValueError("steering must not be zero, but it is for some angle: a source there could not be heard")
+            raise ValueError("steering must not be zero, but it is for some angle: a source there cannot be observed")
         return found.astype(np.complex128)
 
     @cached_property
@@ -160,7 +160,7 @@ class GivenSensors:
         return np.stack([at.real, at.imag]), np.stack([slope.real, slope.imag])
 
     def peak(self, real: Array, imag: Array) -> float:
-        """The direction of most power: the highest summits of the grid are climbed."""
+        """The direction of most power: the highest peaks of the grid are refined."""
         moments = real + 1j * imag
         grid, units = self._grid
         values = powers(units, moments)
@@ -171,7 +171,7 @@ class GivenSensors:
         return max(ends, key=lambda end: end[0])[1]
 
     def _climbed(self, moments: Complex, low: float, high: float) -> tuple[float, float]:
-        """The maximum between two angles, by finer grids, and a polynomial, which has all digits, through the last of them."""
+        """The maximum between two angles, by finer grids, and by a polynomial through the last one, to full precision."""
         for _ in range(2):
             points = np.linspace(low, high, FINER)
             values = powers(self._units(points), moments)

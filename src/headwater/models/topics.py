@@ -1,4 +1,4 @@
-"""Topics: latent Dirichlet allocation. The words of a document come from K topics, in proportions of its own."""
+"""Topics: latent Dirichlet allocation. The words of a document come from K topics, in its own proportions."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ Result = TypeVar("Result")
 
 EMPTY: Array = np.empty(0)
 EMPTY_TABLE: Array = np.empty((0, 0))
-SLAB_WORK = 2**14  # draws of a token that are worth a thread
+SLAB_WORK = 2**14  # draws of tokens for each thread
 SLAB_CELLS = 2**24  # of the tables of all slabs
-CHEAP = 2**22  # products of an E-step of a start that may be taken in two ways
+CHEAP = 2**22  # products of an E-step, up to which a start tries two kinds of E-steps
 LEAST_PRIOR = 1e-100  # of a proportion
-SEEDS = 8  # of k-means, of which the best is taken
+SEEDS = 8  # runs of k-means; the best is taken
 INNER_ITERATIONS, INNER_TOL = 100, 1e-3
 DRAWN = Inference("simulated", "gibbs", burn_in=10, n_samples=5)
-# Proportions of a document that nothing is learned from.
+# Draws for the proportions of a document that is not learned.
 READING = Inference("simulated", "gibbs", burn_in=20, n_samples=30)
 
 
 @dataclass(frozen=True)
 class TopicStatistics(MultinomialStatistics):
-    """Beside the words: what the prior of the proportions is learned from, and the share of proposals that were accepted."""
+    """Word counts, the statistics of the prior of the proportions, and the share of accepted proposals."""
 
     tables: Array
     accepted: Array
@@ -64,7 +64,7 @@ class TopicPrior:
 
 @dataclass(frozen=True)
 class TopicParameters:
-    """Topics, read out for those words that are asked for, and the Dirichlet parameters of the proportions (K,)."""
+    """Topics, read out for the words that are needed, and the Dirichlet parameters of the proportions (K,)."""
 
     words: MultinomialParameters
     proportions: Array
@@ -122,7 +122,7 @@ class Topics(LatentFactors):
         return Multinomial(self.n_topics)
 
     def rows_to_learn(self, width: int) -> int:
-        """Documents that move every topic; with many topics a batch must be worth reading their words."""
+        """Documents that it takes to estimate every topic; with many topics batches are larger, to spare reads of words."""
         return 5 * max(100, self.n_topics)
 
     def rows_to_start(self, width: int) -> int:
@@ -139,7 +139,7 @@ class Topics(LatentFactors):
     # Beliefs
 
     def prior(self, width: int) -> TopicPrior:
-        """The prior for so many words: `word_prior` is added to the counts as it is, whether mean or mode is read out."""
+        """The prior for this many words: `word_prior` is added to the counts, whether mean or mode is read out."""
         beta, nothing, k = np.full((1, 1), self.word_prior), np.zeros((1, 1)), self.n_topics
         totals = np.full((1, k), width * self.word_prior)
         words = MultinomialPrior(beta, nothing, totals, np.zeros((1, k)), np.array([[float(width)]]))
@@ -151,7 +151,7 @@ class Topics(LatentFactors):
         return self.prior(width)
 
     def find_problem(self, record: object, width: int) -> str:
-        """What is wrong with a record that comes from outside, if something is."""
+        """What is wrong with a record read from a file; "" if nothing is."""
         if isinstance(record, TopicStatistics):
             if exceeds(MOST_SHARE, record.accepted) or exceeds(MOST_WORDS, record.tables):
                 return TOO_MANY
@@ -162,10 +162,10 @@ class Topics(LatentFactors):
         return self.family.find_problem(record.words, width)
 
     def first(self, batch: Batch, rng: np.random.Generator) -> tuple[TopicPrior, TopicParameters]:
-        """Topics that are half what all rows have in common, half the words of a cluster of rows.
+        """Topics that are half the mean of all rows, half the words of a cluster of rows.
 
         Clusters are found by k-means under the Hellinger distance: rows that share their largest topic lie together. Words are
-        a tenth more or less in each topic, so that no two are alike.
+        perturbed by a tenth in each topic, so that no two topics are equal.
         """
         X = batch.X if isinstance(batch.X, SparseRows) else drop_zeros(batch.X)
         k, rows = self.n_topics, Batch(X, batch.weights)
@@ -183,9 +183,9 @@ class Topics(LatentFactors):
         return prior, self.readout("mode", prior, statistics, 1.0)
 
     def contenders(self, batch: Batch, settings: StartSettings) -> list[StartSettings]:
-        """Where it costs little, mean-field E-steps as well: they find what a topic hides that most documents share.
+        """Where it costs little, mean-field E-steps as well: they find topics hidden behind one that most documents share.
 
-        But where words are rare they lose what was seeded, so that variational Bayes begins with draws, too.
+        But where words are rare they lose the seeds, so variational Bayes also begins with draws.
         """
         X = batch.X if isinstance(batch.X, SparseRows) else drop_zeros(batch.X)
         smooth = replace(settings, inference=Inference("mean-field"), readout="expect_log")
@@ -238,7 +238,7 @@ class Topics(LatentFactors):
     def estep(
         self, parameters: TopicParameters, batch: Batch, totals: TopicStatistics, inference: Inference, n_threads: int | None
     ) -> tuple[float, TopicStatistics]:
-        """Every slab of documents reads the topics of its words, and finds what is expected of its tokens."""
+        """Every slab of documents reads the topics of its words, and computes the expected statistics of its tokens."""
         k, width = self.n_topics, batch.X.shape[1]
 
         def work(slab: Slab) -> tuple[Slab, float, Array, tuple[Array, Array, Array]]:
@@ -283,7 +283,7 @@ class Topics(LatentFactors):
         return scores
 
     def posterior(self, parameters: TopicParameters, batch: Batch, n_threads: int | None = None, key: int = 0) -> Array:
-        """What is expected of the proportions of each document; draws depend on its words and the key alone."""
+        """The expected proportions of each document; draws depend on its words and the key alone."""
         out = np.empty((len(batch), self.n_topics))
 
         def work(slab: Slab) -> None:

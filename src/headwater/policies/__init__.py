@@ -1,1 +1,1 @@
-"""Policies: what a stream does besides learning, each with a record and hooks of its own."""
+"""Policies: what a stream does besides learning, each with its record and hooks."""

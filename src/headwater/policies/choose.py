@@ -9,7 +9,7 @@ from headwater.policies.search_policy import SearchPolicy
 
 
 def mixture_policies(reservoir: int | None, adapts: bool) -> tuple[Policy, ...]:
-    """Return the policies of a mixture that keeps so many rows (None: as many as it takes), and watches for drift if it adapts.
+    """Return the policies of a mixture with a reservoir of `rows` rows (None: the default size), with drift if it `adapts`.
 
     Drift comes before searches: an alarm brings the next one forward.
     """

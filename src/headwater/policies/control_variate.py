@@ -1,14 +1,14 @@
-"""EM on rows that are kept of a longer stream, beside what is known of all of it.
+"""EM on the reservoir rows of a stream, corrected by the statistics of all rows.
 
 The statistics of a stream are sums over all its rows at parameters that were held fixed, the reference. What they would be at
-others is not known, but reservoir rows tell by how much they would differ:
+other parameters is not known, but reservoir rows show how much they would differ:
 
     T(new) = T(reference) + n * (mean over reservoir rows of s(row; new) - s(row; reference))
 
-That is T(reference) with a control variate: exact where all rows are in the reservoir, and off by no more than those are unlike
-the others in the *difference*, which is small where the two parameters are near one another. So EM goes on as if all rows were
-at hand, in slow directions, too, which no step size of an online algorithm corrects. `beside` is the constant: what all rows
-say, less what the kept ones do.
+That is T(reference) with a control variate. It is exact if all rows are in the reservoir. Otherwise its error is the sampling
+error of the *difference*, which is small where the two parameters are near each other. So EM continues as if all rows were in
+memory, also in slow directions, which no step size of an online algorithm corrects. `beside` is the constant: the statistics
+of all rows less those of the reservoir rows.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from headwater.families.components import ComponentStatistics
 from headwater.models.mixture import Mixture, MixtureParameters, MixturePrior
 
 LONGEST_STEP = 16.0  # extrapolation
-LEAST_STEP = 1e-24  # of a step, beside what it leads to, both squared: whatever is less leads nowhere
-QUIET_PASSES = 2  # passes in a row that gain too little
+LEAST_STEP = 1e-24  # squared step over squared result, below which a step changes nothing
+QUIET_PASSES = 2  # successive passes that gain too little
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class ControlVariate:
     n_threads: int | None = None
 
     def parameters(self, statistics: ComponentStatistics) -> MixtureParameters:
-        """Parameters that statistics, per row, make."""
+        """Parameters read out of statistics per row."""
         return self.model.readout(self.readout, self.prior, statistics, self.count)
 
     def look(self, parameters: MixtureParameters) -> tuple[ComponentStatistics, float]:
-        """Statistics per row of all rows at these parameters, as far as one can tell, and the score of those that are kept."""
+        """Estimated statistics per row of all rows at these parameters, and the score of the reservoir rows."""
         summary = self.model.summarize(parameters, self.batch, n_threads=self.n_threads)
         found: ComponentStatistics = summary.mean
         if self.beside is not None:
@@ -58,7 +58,7 @@ class ControlVariate:
 
 @dataclass(frozen=True)
 class ClimbEnd:
-    """Where a climb has come: parameters, statistics at them, the score before, and the passes that it took."""
+    """State of a climb: parameters, statistics at them, the score before, and the number of passes."""
 
     parameters: MixtureParameters
     statistics: ComponentStatistics
@@ -69,15 +69,15 @@ class ClimbEnd:
 def correct(
     model: Mixture, prior: MixturePrior, count: float, kept: ComponentStatistics, beside: ComponentStatistics, rows: float
 ) -> ComponentStatistics:
-    """Return the statistics of reservoir rows plus the constant of all others, mended where no rows could have such a sum."""
+    """Return the statistics of reservoir rows plus the constant of all others, repaired where no rows can have such a sum."""
     totals, sound = (kept + beside).scaled(count), kept.scaled(count)
     return model.mend(prior, totals, sound, min(rows / count, 1.0)).scaled(1.0 / count)
 
 
 def climb_rows(kept: ControlVariate, statistics: ComponentStatistics, passes: int, tol: float = 0.0) -> ClimbEnd:
-    """Make passes of EM over reservoir rows, extrapolated (SQUAREM, Varadhan and Roland 2008) where that does no harm.
+    """Make passes of EM over reservoir rows, with extrapolation (SQUAREM, Varadhan and Roland 2008) where it helps.
 
-    Ends after so many passes, or when two that follow one another gain less than tol.
+    Ends after `passes` passes, or when two successive ones gain less than tol.
     """
     made, quiet, before = 0, 0, -np.inf
     parameters, score = kept.parameters(statistics), -np.inf
@@ -97,7 +97,7 @@ def climb_rows(kept: ControlVariate, statistics: ComponentStatistics, passes: in
         farther = _extrapolate(statistics, after, second)
         statistics = second
         if farther is not None:
-            with np.errstate(all="ignore"):  # no rows may have made it: then it scores no number
+            with np.errstate(all="ignore"):  # an extrapolation may be invalid: its score is then NaN
                 trial = kept.parameters(farther)
                 found, value = kept.look(trial)
             made += 1
@@ -109,7 +109,7 @@ def climb_rows(kept: ControlVariate, statistics: ComponentStatistics, passes: in
 def _extrapolate(
     start: ComponentStatistics, first: ComponentStatistics, second: ComponentStatistics
 ) -> ComponentStatistics | None:
-    """Statistics farther on the way that two steps of EM have shown, if they lead somewhere."""
+    """Statistics extrapolated from two steps of EM; None if the steps are too small."""
     if not all(isinstance(array, np.ndarray) for array in start.to_arrays().values()):
         return None  # a table of words, whose counts would become negative
     step = first - start
@@ -125,6 +125,6 @@ def _extrapolate(
 
 
 def _squares(statistics: ComponentStatistics) -> float:
-    """The sum of the squares of all numbers but the share of the base."""
+    """The sum of the squares of all numbers except the share of the base."""
     arrays = statistics.to_arrays().items()
     return sum(float(np.vdot(array, array)) for name, array in arrays if not name.endswith("from_base"))

@@ -1,14 +1,14 @@
-"""Forgetting that tunes itself: rows are watched, and a component that scores worse than reservoir rows promise forgets.
+"""Adaptive forgetting: a component forgets when its rows score worse than reservoir rows predict.
 
-Every component has an expectation, by the reservoir rows it is responsible for: how rows to come should score at the parameters
-of the E-step, and how much that varies. Each batch adds what its rows score less than that, in standard deviations and less a
-slack, to a sum per component that never falls below zero (CUSUM); another sum is of what they score more, for a component that
-has become narrower has changed, too. When a sum is more than chance, all that the component knew is left as a prior of the rows
-to come: p parameters that lose q nats a row are worth p / 2q rows, for p / 2n is what n rows leave to be learned. Its weight,
-and all other components, stay as they are. Shares of the components are watched apart, and weights forget by themselves. After
-that rows count as in any stream, and memories grow again.
+Every component has an expectation, from the reservoir rows it is responsible for: how new rows should score at the parameters
+of the E-step, and how much that varies. Each batch adds the deficit of its rows, in standard deviations and less a slack, to a
+sum per component that never falls below zero (CUSUM). Another sum is that of surpluses, since a component that became narrower
+has changed, too. When a sum exceeds chance, what the component knew is kept only as a prior for new rows: p parameters that
+lose q nats a row are worth p / 2q rows, since p / 2n is the expected loss after n rows. Its weight and all other components
+stay as they are. Shares of the components are watched separately, and weights forget separately. After that, rows count as in
+any stream, and memories grow again.
 
-A clock of what was forgotten, in nats, makes the reservoir a sample by present weight.
+A clock of the forgetting, in nats, makes the reservoir a sample by present weight.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from headwater.families.components import ComponentStatistics
 from headwater.models.mixture import Mixture
 from headwater.policies.search_settings import OPTIMISM_NATS
 
-LEAST_ROWS = 50.0  # reservoir rows of a component, to know what to expect of it
-MOST_DEVIATIONS = 3.0  # standard deviations that a row counts at most, so that no single one is a change
+LEAST_ROWS = 50.0  # reservoir rows of a component, below which it has no expectation
+MOST_DEVIATIONS = 3.0  # standard deviations that a row counts at most, so that a single row is never a change
 SMALLEST_EFFECT = 0.05  # standard deviations that are too little to forget for
 NOISE_Z = 4.0  # standard errors of the expectation
-ALARM_NATS = 8.0  # chance is exp(-2 * ALARM_NATS) that a sum gets so high from zero
+ALARM_NATS = 8.0  # a sum gets this high by chance with probability exp(-2 * ALARM_NATS)
 WINDOW_BATCHES = 8  # batches that shares are counted over
 GROWTH_TIMES = 1.25  # times the rows since something was forgotten, after which a new expectation is found
 TICKS_PER_NAT = 1024.0  # of the clock in a nat, so that rounding errors make no ranks
 TINY, LOWEST = 1e-300, -1e300
-FARTHEST_SCORE = 1e120  # of a score whose square is a number
+FARTHEST_SCORE = 1e120  # limit of a score, so that its square is finite
 SIDES = np.array([[1.0], [-1.0]])  # rows that score worse than expected, and better
 
 
 @dataclass(frozen=True)
 class Drift:
-    """What a stream that tunes its forgetting knows of that.
+    """The record of adaptive forgetting.
 
     Attributes
     ----------
@@ -51,9 +51,9 @@ class Drift:
         What its rows should score, the standard deviation of that (0: not known yet), the mean of standardised deficits of kept
         rows, and what is allowed beyond it.
     sums, since : ndarray of shape (2, K)
-        The deficits of recent rows, and what they have too much; and the weight of these rows.
+        CUSUMs of deficits and of surpluses, and the weight of the rows in them.
     deficits : ndarray of shape (K,)
-        Those of the batch that is not folded yet.
+        Deficits of the batch that is not folded yet.
     shares : ndarray of shape (K,)
         Weight that each component was responsible for, in the batches of the window.
     following : bool
@@ -85,7 +85,7 @@ class Drift:
 
     @classmethod
     def begin(cls, memory: Array) -> Drift:
-        """Return what is known when nothing was watched yet."""
+        """Return the record before any row was watched."""
         k = len(memory)
         one, two = np.zeros(k), np.zeros((2, k))
         return cls(memory.copy(), np.zeros(k, dtype=np.int64), one, one, one, one, two, two, one, one)
@@ -111,7 +111,7 @@ def note_scores(drift: Drift, responsibilities: Array, scores: Array, weights: A
 def set_expectations(
     drift: Drift, responsibilities: Array, scores: Array, weights: Array, places: NDArray[np.int64], each: float, seen: int
 ) -> Drift:
-    """Return what to expect of rows to come, by rows that were kept since each component last forgot.
+    """Return the expectations of new rows, from reservoir rows since each component last forgot.
 
     `each` is the number of parameters of a component, or the rows that it takes to learn one.
     """
@@ -132,7 +132,7 @@ def set_expectations(
         + NOISE_Z / np.sqrt(np.maximum(kept, 1.0))
     )
     level = (weights * z).sum(axis=0) / total
-    if drift.following:  # reservoir rows of a component that still moves promise less and less; the best they did holds
+    if drift.following:  # a component still moves, and old reservoir rows score ever less; the best expectation holds
         stays = ~known | (drift.expected - (drift.level + drift.slack) * drift.deviation > mean - (level + slack) * deviation)
         stays &= drift.deviation > 0.0
         known = known | stays
@@ -149,10 +149,10 @@ def set_expectations(
 def judge_batch(
     drift: Drift, progress: Progress, shares: Array, summary: Summary, floor: float, apart: bool
 ) -> tuple[Drift, float]:
-    """Return what is known after a batch, and the rows that weights are worth; both are less if it came as a surprise.
+    """Return the record after a batch, and the memory of the weights; both are less if the batch was a surprise.
 
     `shares` are those of all rows so far, `floor` the rows that it takes to learn a component. If components cannot forget
-    `apart`, all of them do.
+    separately (`apart`), all of them do.
     """
     counts: Array = summary.statistics.count
     beyond = (drift.deficits - drift.level * counts) * SIDES
@@ -212,7 +212,7 @@ def fold_forgetting(
 ) -> tuple[ComponentStatistics, Progress, Drift]:
     """Fold a batch where something was forgotten: weights by their own memory, moments of each component by its own.
 
-    Memory grows at a pace: what came first was told by worse parameters.
+    Memory grows at `pace`, since the first rows were summed at worse parameters.
     """
     counts: Array = summary.statistics.count
     old, total = statistics.count, mass + summary.size
@@ -228,7 +228,7 @@ def fold_forgetting(
         after = statistics.toward(summary.statistics, summary.size / total, 1.0 / summary.size)
         memory, worth = (mass + pace * summary.size) * shares, total * shares
         total = mass + pace * summary.size
-    just = drift.began == progress.rows_seen  # the batch in which a component changed is of two minds
+    just = drift.began == progress.rows_seen  # the batch of the change has rows from before and after it
     memory = np.where(just & (drift.clock > 0.0), np.minimum(memory, np.maximum(drift.memory, floor)), memory)
     alive = shares > 1.0 / total
     least = float((worth[alive] / shares[alive]).min()) if alive.any() else total

@@ -28,16 +28,16 @@ from headwater.policies.search_settings import LEAST_ROWS
 
 HELD_ROWS, FOLLOWING_ROWS = 32768, 2048  # reservoir rows that are scored, where the reference stands still or follows
 SAME_NATS = 0.1  # a row, by which a component may change and still be the same
-LOOKS_PER_ROUND = 40.0  # times that a round of moves looks at the rows that propose
+LOOKS_PER_ROUND = 40.0  # E-steps over the proposing rows in a round of moves
 PACE = 0.3  # of rows that count for memory after an alarm: those before were summed at worse parameters
-CALM_WARM_UPS = 4  # without an alarm, after which rows count as in any stream
-STILL_WARM_UPS = 16  # and after which the reference stands still again
-NO_EXPECTATION = -1e240  # nats, where no rows are kept yet: below all scores of streams, and a number that files can hold
+CALM_WARM_UPS = 4  # warm-ups without an alarm, after which rows count as in any stream
+STILL_WARM_UPS = 16  # warm-ups without an alarm, after which the reference is held again
+NO_EXPECTATION = -1e240  # nats, if no rows are kept yet: below all scores, and finite, so that files can hold it
 
 
 @dataclass(frozen=True)
 class DriftPolicy(Policy, Folds):
-    """Watches each component, and lets it forget when rows come that it did not expect; only if it `adapts`."""
+    """Watches each component, and lets it forget when its rows score worse than expected; only if it `adapts`."""
 
     adapts: bool = False
 
@@ -97,14 +97,14 @@ class DriftPolicy(Policy, Folds):
         return stream
 
     def after_move(self, plan: Plan, before: Stream, stream: Stream) -> Stream:
-        """Components that have become others know as much as all of them do."""
+        """Components that have changed get the memory that all share."""
         drift = stream.records[DRIFT]
         if stream.records[REFINEMENT].moves > before.records[REFINEMENT].moves or not drift.clock:
             n, old = stream.progress.n_eff, before.statistics
             after = cast(ComponentStatistics, stream.statistics)
             others = ~(stream.model.contrast(stream.base.prior, old.scaled(n), after.scaled(n)) < SAME_NATS)
             if not drift.clock:
-                others[:] = True  # all know as much
+                others[:] = True
             memory = np.where(others, n * after.count, drift.memory)
             began = np.where(others, drift.began.max(), drift.began)
             known = Drift.begin(memory)
@@ -112,7 +112,7 @@ class DriftPolicy(Policy, Folds):
         return watch(plan, stream.with_record(DRIFT, drift))
 
     def align(self, plan: Plan, streams: list[Stream]) -> list[Stream]:
-        """Let all follow, if one does."""
+        """If one stream follows its statistics, let all of them follow."""
         follows = any(DRIFT in stream.records and stream.records[DRIFT].following for stream in streams)
         return [
             stream.with_record(DRIFT, replace(stream.records[DRIFT], following=follows)) if DRIFT in stream.records else stream
@@ -155,7 +155,7 @@ def _keep_rows(plan: Plan, stream: Stream) -> Stream:
 
 
 def _calm(plan: Plan, stream: Stream) -> Stream:
-    """Return the stream after a batch: where parameters follow it may expect something else, or all is calm again."""
+    """Return the stream after a batch: with new expectations, or at rest if there was no alarm for long."""
     drift, warm_up = stream.records[DRIFT], plan.warm_up_rows
     if not drift.following:
         blind = not drift.deviation.any() and stream.rows - drift.found >= warm_up
@@ -166,7 +166,7 @@ def _calm(plan: Plan, stream: Stream) -> Stream:
 
 
 def recent_rows(plan: Plan, stream: Stream) -> Reservoir:
-    """Return the reservoir rows that stand for what is not forgotten: of smallest rank, as many as all rows weigh now."""
+    """Return the reservoir rows that represent what is not forgotten: of smallest rank, as many as all rows weigh now."""
     if plan.half_life is None:
         return _present_rows(stream)
     fades = np.log(2.0) / plan.half_life
@@ -196,9 +196,9 @@ def worth_searching(plan: Plan, stream: Stream, allowed: float = np.inf) -> bool
 
 
 def _join(merged: Stream, streams: Sequence[Stream], shared: bool) -> Drift | None:
-    """Return what is known when streams are merged, in any order and tree: what one of them forgot is forgotten.
+    """Return the record of merged streams, in any order and tree: what one of them forgot is forgotten.
 
-    Without a base that they share, components are not the same, and all are as the least that any remembers.
+    Without a common base, components are not the same, and all get the least memory of any.
     """
     if any(DRIFT not in stream.records for stream in streams):
         return None

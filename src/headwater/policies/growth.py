@@ -1,4 +1,4 @@
-"""How a number of components came about: records, and sentences about them."""
+"""How a number of components was found: records, and sentences about them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from html import escape
 
 MOST_STEPS_KEPT = 100  # steps that are remembered
-GROWTH_START_LOOKS = 50.0  # times that rows may be looked at again, of twice as many as the warm-up has
-GROWTH_STREAM_LOOKS = 1.0  # and of all others, times
+GROWTH_START_LOOKS = 50.0  # extra E-steps for each of the first rows, twice as many as the warm-up has
+GROWTH_STREAM_LOOKS = 1.0  # and for each later row
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,11 @@ class Step:
     before, after : int
         Numbers of components.
     gain : float
-        What it gained on rows that judge, beside the model as it was, in nats a row.
+        What it gained on judging rows over the model before, in nats a row.
     z : float
         That in standard errors.
     judges : int
-        Rows that judged; 0 where they were too few to, and the Bayesian information criterion decided on all of them.
+        Rows that judged; 0 where they were too few, and the Bayesian information criterion decided on all rows.
     move : str
         What was done: "split 3", "split 3, merge 1 and 2", "merge 1 and 2", "give up 4".
     accepted : bool
@@ -51,7 +51,7 @@ class Growth:
     steps : tuple of Step
         The changes that were made, in their order (the last hundred of them), and the best one that was refused since.
     spent : float
-        Rows that were looked at again for it on the way, as E-steps.
+        E-steps over reservoir rows that it took.
 
     Examples
     --------
@@ -68,14 +68,14 @@ class Growth:
     spent: float = 0.0
 
     def after(self, steps: tuple[Step, ...], spent: float = 0.0) -> Growth:
-        """Return the same after more steps: of those that were refused only the last is remembered."""
+        """Return the same after more steps: of the refused ones only the last is remembered."""
         known, spent = [*self.steps, *steps], self.spent + spent
         if not steps:
             return replace(self, spent=spent)
         return Growth((*[step for step in known[:-1] if step.accepted][-MOST_STEPS_KEPT:], known[-1]), spent)
 
     def allowance(self, rows: int, warm_up: int) -> float:
-        """Rows that may be looked at again now, so that growing never costs much more than the stream itself."""
+        """E-steps over reservoir rows that are allowed now, so that growth never costs much more than the stream itself."""
         return GROWTH_START_LOOKS * min(rows, 2 * warm_up) + GROWTH_STREAM_LOOKS * rows - self.spent
 
     @property

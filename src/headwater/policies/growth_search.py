@@ -1,12 +1,12 @@
 """How many components: a mixture grows by splits that are accepted on rows which did not propose them.
 
-Half of the rows propose. Every component is split in two by a local refit before the others (`split_merge.py`), the splits
-that promise most are climbed from, and judged on the other half of the rows beside the mixture as it is, which climbs as long.
+Half of the rows propose. Every component is split in two by a local refit with the others fixed (`split_merge.py`). EM climbs
+from the most promising splits. The other half of the rows judges them against the present mixture, which climbs as long.
 
 **The criterion.** A step is accepted if it gains more than `ACCEPT_Z` standard errors on the rows that judge, and more than
 `LEAST_STEP_GAIN` nats a row. Where rows are too few to judge (`LEAST_JUDGES` of them), all propose, and it is accepted if it
 gains more than the Bayesian information criterion asks for: p/2 log(n) nats in all, for p parameters more. At the end
-components fall (two are merged, one is given up) that are of use by less than `KEEP_Z` standard errors, or negligibly so.
+components are merged or removed that gain less than `KEEP_Z` standard errors, or a negligible amount.
 
 **The steps.** A split; two splits at once, if none alone is accepted; an exchange (a split, and a merger of others). If nothing
 is accepted, the same is tried on more rows, and components are split in more ways; and then, where components overlap, a new
@@ -27,16 +27,16 @@ from headwater.policies.search_context import Budget, Verdict, compare_scores
 from headwater.policies.search_settings import ACCEPT_Z, PASSES_EACH, START_PASSES
 from headwater.policies.split_merge import Move, Removal, Split, apply_move, find_removals, find_split
 
-LEAST_STEP_GAIN = 5e-4  # nats a row that are not worth another component
-KEEP_Z = 1.0  # standard errors by which a component must be of use to stay
+LEAST_STEP_GAIN = 5e-4  # nats a row; less is not worth another component
+KEEP_Z = 1.0  # standard errors that a component must gain to stay
 LEAST_JUDGES = 500  # rows that judge, at least
 SPLITS_AT_ONCE = 2  # splits that are tried at once
 ROWS_EACH = 10  # rows that propose, for each component
-MORE_TIMES, MOST_TIMES = 4, 4  # as many rows, if nothing is accepted
+MORE_TIMES, MOST_TIMES = 4, 4  # times as many rows, if nothing is accepted
 MOST_STEPS = 1000
-OVERLAP_SHARE = 0.02  # responsibility that is not the largest of its row, from which on components overlap
+OVERLAP_SHARE = 0.02  # mean responsibility outside the largest of a row, from which on components overlap
 
-Tried = tuple[Stage | None, Step | None]  # where a step that is accepted leads, and what it was
+Tried = tuple[Stage | None, Step | None]  # the result of an accepted step, and the step
 NOTHING: Tried = (None, None)
 
 
@@ -52,7 +52,7 @@ class Round:
 
     @classmethod
     def of(cls, ground: SearchRows, stage: Stage, rng: np.random.Generator, budget: Budget) -> Round | None:
-        """Rate the splits that promise more than the chance of their parameters; None if that costs too much."""
+        """Rate the splits that promise more than chance would with as many parameters; None if that costs too much."""
         cost = (4.0 + ground.clumps + PASSES_EACH) * len(ground.propose)
         if not budget.affords(cost):
             return None
@@ -79,7 +79,7 @@ class Round:
 def grow_components(
     whole: SearchRows, stage: Stage, rng: np.random.Generator, budget: Budget, rows: int = 0
 ) -> tuple[Stage, tuple[Step, ...]]:
-    """Split, exchange and fall as long as rows that judge agree; return where that led, the steps, and the best refused one."""
+    """Split, exchange and merge as long as judging rows agree; return the result, the steps, and the best refused one."""
     steps: list[Step] = []
     refused: Step | None = None
     times = 1
@@ -110,7 +110,7 @@ def grow_components(
 
 
 def accepts(ground: SearchRows, found: Verdict, parameters: int) -> bool:
-    """The criterion, for a contender with so many parameters more."""
+    """The criterion, for a contender with this many more parameters."""
     if ground.judge is not None:
         return found.z > ACCEPT_Z and found.gain > LEAST_STEP_GAIN
     n = ground.propose.size
@@ -118,7 +118,7 @@ def accepts(ground: SearchRows, found: Verdict, parameters: int) -> bool:
 
 
 def make_step(ground: SearchRows, before: Stage, after: Stage, found: Verdict, word: str) -> Step:
-    """Return a step, as it is told."""
+    """Return the record of a step."""
     return Step(0, before.k, after.k, found.gain, found.z, 0 if ground.judge is None else len(ground.judge), word)
 
 
@@ -147,7 +147,7 @@ def _try_splits(now: Round | None) -> Tried:
 
 
 def _try_restart(whole: SearchRows, ground: SearchRows, stage: Stage, budget: Budget) -> Tried:
-    """Try a start with one component more, if components overlap: a split may lead nowhere, since others would have to move."""
+    """Try a start with one more component, if components overlap: a split alone may not help if others would have to move."""
     model = stage.model.resize(stage.k + 1)
     some = whole.part(model.rows_to_learn(ground.width)).propose
     cost = START_PASSES * len(some) + 2.0 * PASSES_EACH * len(ground.propose)
@@ -164,7 +164,7 @@ def _try_restart(whole: SearchRows, ground: SearchRows, stage: Stage, budget: Bu
 
 
 def _try_removal(ground: SearchRows, stage: Stage, budget: Budget) -> Tried:
-    """Try the fall that costs least."""
+    """Try the merge or removal that costs least."""
     cost = 3.0 * PASSES_EACH * len(ground.propose)
     if not budget.affords(cost):
         return NOTHING

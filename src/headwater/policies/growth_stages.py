@@ -1,4 +1,4 @@
-"""A mixture whose number of components is still to be found: rows to find it on, and what its next number could be."""
+"""A mixture whose number of components is still to be found: the rows to find it on, and the next candidates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headwater.policies.search_settings import JUDGING_TIMES, LEAST_ROWS, PASSES
 from headwater.policies.split_merge import Removal, Split, View
 
 EXTRA_SPLITS = 6  # ways more to split a component, where all others were tried
-WINNER_PASSES = 16  # and of the winner, under a prior of its own
+WINNER_PASSES = 16  # of the winner, under its own prior
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class SearchRows:
     clumps: int = 0
 
     def part(self, enough: int, times: int = 1) -> SearchRows:
-        """Return as much of it as a mixture needs for which so many rows move every parameter, or so many times that."""
+        """Return the rows for a mixture whose parameters are estimated by `enough` rows, or `times` as many."""
         clumps = EXTRA_SPLITS if times > 1 else 0
         if self.judge is None:
             return replace(self, clumps=clumps)
@@ -69,7 +69,7 @@ class Stage:
         one, batch = model.resize(1), ground.propose
         everything = np.ones((len(batch), 1))
         statistics, prior = one.collect(ground.geometry, batch, everything).mean, one.prior(ground.geometry, batch, everything)
-        nowhere = MixtureParameters(np.zeros(1), None)  # it has yet to climb
+        nowhere = MixtureParameters(np.zeros(1), None)  # before the first pass
         return cls(one, prior, ClimbEnd(nowhere, statistics, 0.0, 0)).climb(ground, 2)
 
     @property
@@ -96,14 +96,14 @@ class Stage:
         return self.model.log_likelihood(self.reached.parameters, ground.judges, ground.n_threads)
 
     def view(self, ground: SearchRows) -> View:
-        """Rows that propose, as it sees them."""
+        """Proposing rows, with their responsibilities and scores."""
         return View.of(
             self.model, ground.readout, self.prior, self.reached.parameters, ground.propose, ground.method, ground.n_threads,
             ground.clumps,
         )  # fmt: skip
 
     def extra_parameters(self, other: Stage, width: int) -> int:
-        """Parameters that it has more than another."""
+        """Difference in the number of parameters to another."""
         return self.model.n_parameters(width) - other.model.n_parameters(width)
 
     def refit(self, ground: SearchRows) -> Stage:
@@ -140,7 +140,7 @@ class Stage:
         return Stage(model, self.model.select_prior(self.prior, order), replace(self.reached, statistics=statistics))
 
     def restart_from(self, ground: SearchRows, start: Start) -> Stage:
-        """Return a start with one component more, in the order of those here that its components are most like."""
+        """Return a start with one more component, in the order of the present components that they resemble most."""
         model, prior = self.model.resize(self.k + 1), self.model.select_prior(self.prior, [*range(self.k), 0])
         begun = replace(self.reached, statistics=model.move_to_prior(prior, start.prior, start.summary.mean))
         other = Stage(model, prior, begun).climb(ground)

@@ -1,4 +1,4 @@
-"""Growth where there are rows to grow on: those of a warm-up, those at hand, and those that a stream keeps."""
+"""Growth on the rows of a warm-up, on rows in memory, and on the reservoir rows of a stream."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST_PASSES = 30  # passes over all rows of a warm-up
 def grow_on_rows(
     model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None
 ) -> tuple[Stage, Growth]:
-    """Grow a mixture from one component on rows, of which the seed and their places decide who propose and who judge."""
+    """Grow a mixture from one component; the seed and the places of rows decide which propose and which judge."""
     keys = row_keys(key, np.arange(len(batch)))
     order = np.argsort(keys, kind="stable")
     first, others = order[proposes(keys[order])], order[~proposes(keys[order])]
@@ -93,9 +93,9 @@ def find_grown_start(model: Mixture, batch: Batch, key: int, settings: StartSett
 
 
 def regrow(plan: Plan, stream: Stream, on_the_way: bool) -> Stream:
-    """Return a finalized stream that has grown, or fallen, on its reservoir rows; on the way at a bounded cost.
+    """Return a finalized stream that has grown, or lost components, on its reservoir rows, at a bounded cost.
 
-    What all rows say of components that stay is kept; what they say of others is told by the reservoir.
+    The statistics of components that stay are kept; those of others are estimated from the reservoir.
     """
     growth = stream.base.records.get(GROWTH) or Growth()
     allowed = growth.allowance(stream.rows, plan.warm_up_rows) if on_the_way else np.inf
@@ -120,7 +120,7 @@ def regrow(plan: Plan, stream: Stream, on_the_way: bool) -> Stream:
     statistics = transfer.restate(stream.statistics, batch, plan.count(stream.progress), whole).writable()
     statistics.from_base[...] = stream.statistics.from_base
     scores = after.log_likelihood(parameters, some.judges, n_threads)
-    known = replace(stream.records[REFINEMENT], content=False)  # of other components
+    known = replace(stream.records[REFINEMENT], content=False)  # it was about other components
     record = known.begin_at(stream.rows, scores, some.judges.row_weights, after.rows_to_learn(some.width))
     rows = np.flatnonzero(reservoir.places < base.progress.rows_seen)
     base = replace(transfer.restate_base(base, batch, rows), prior=prior).with_record(GROWTH, growth)
@@ -128,7 +128,7 @@ def regrow(plan: Plan, stream: Stream, on_the_way: bool) -> Stream:
     return stream.with_record(REFINEMENT, record)
 
 
-COMMON_SIZE = 8  # components that rows are waited for and kept for, where their number is to be found
+COMMON_SIZE = 8  # components that warm-up and reservoir are sized for, if their number is to be found
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Refinement: split/merge moves and new starts, proposed on some reservoir rows and judged on others; then a climb.
 
-Between two searches the parameters of the E-step stand still, so the statistics are sums at one reference. A search may move
-that reference anywhere: what all rows say at the new one is restated by the reservoir (`control_variate.py`).
+Between two searches the parameters of the E-step are held, so the statistics are sums at one reference. A search may move that
+reference anywhere: the statistics of all rows are restated at the new one by the reservoir (`control_variate.py`).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from headwater.policies.search_context import Budget, SearchContext, Verdict, co
 from headwater.policies.search_settings import ACCEPT_Z, JUDGING_TIMES, LEAST_ROWS, PASSES_EACH, PROPOSING_TIMES, START_PASSES
 from headwater.policies.split_merge import Move, Split, View, apply_move, find_removals, find_split, seed_method
 
-THOROUGH_TIMES = 4  # as many rows, where only a reader waits
+THOROUGH_TIMES = 4  # times as many rows, if only a reader waits
 MOVES_AT_ONCE = 3  # tried in a round
 MOST_ROUNDS = 6  # of moves
-LIKELY_Z = 1.0  # and if all that is known came from other rows
+LIKELY_Z = 1.0  # standard errors that are enough if new rows are unlike those before
 
 
 def refine(search: SearchContext, allowed: float = np.inf) -> tuple[MixtureParameters, ComponentStatistics, Refinement]:
-    """Return parameters, statistics at them, and what is known of the search, after moves, comparisons and a climb.
+    """Return parameters, statistics at them, and the record of the search, after moves, comparisons and a climb.
 
-    Without an end to what is `allowed`, in rows looked at, all reservoir rows are climbed on.
+    `allowed` bounds the cost, in rows; if it is infinite, all reservoir rows are climbed on.
     """
     budget = Budget(allowed)
     record = replace(search.record, contested=search.rows, gain=0.0, z=0.0, chosen="stream")
@@ -45,7 +45,7 @@ def refine(search: SearchContext, allowed: float = np.inf) -> tuple[MixtureParam
 
 
 def _search_moves(search: SearchContext, record: Refinement, budget: Budget) -> tuple[ClimbEnd | None, Refinement]:
-    """Propose, climb and judge until nothing is better; return where that led, or None if the stream is as good."""
+    """Propose, climb and judge until nothing is better; return the result, or None if the stream is as good."""
     before = search.record
     surprised = record.doubt or before.surprise > 0.0
     full = not search.reservoir.holds_all
@@ -70,14 +70,14 @@ def _search_moves(search: SearchContext, record: Refinement, budget: Budget) -> 
     landed: ClimbEnd | None = None
     strange = before.surprise > 0.0
     judges = search.on(judge)
-    if strange:  # then what all rows said at other parameters is worth little beside what kept ones say by themselves
+    if strange:  # the statistics of all rows at other parameters are then worth less than reservoir rows alone
         standing = climb_rows(kept, standing.statistics, 2 * PASSES_EACH)
         now = search.model.readout(kept.readout, search.prior, search.statistics, search.count)
         verdict = compare_scores(judges.scores(standing.parameters), judges.scores(now), weights)
         budget.pay(2.0 * PASSES_EACH * len(propose) + len(judge))
         if verdict.z > LIKELY_Z:
             landed, record = standing, replace(record, gain=verdict.gain, z=verdict.z, chosen="climb")
-    worthwhile = strange or (surprised and thorough)  # few rows of the same kind find no better start than the warm-up did
+    worthwhile = strange or (surprised and thorough)  # otherwise a new start is no better than that of the warm-up
     if worthwhile and search.restart is not None and not search.named and budget.affords(START_PASSES * len(propose)):
         standing = standing if strange else climb_rows(kept, standing.statistics, 2 * PASSES_EACH)
         start = search.restart(propose, search.rows)
@@ -108,7 +108,7 @@ def _search_moves(search: SearchContext, record: Refinement, budget: Budget) -> 
 def _try_moves(
     search: SearchContext, kept: ControlVariate, judge: Batch, standing: ClimbEnd, rng: np.random.Generator, budget: Budget
 ) -> tuple[ClimbEnd | None, Verdict | None]:
-    """Try the moves that promise most, all at once; return the best if it is better on rows that judge."""
+    """Try the most promising moves side by side; return the best if it is better on judging rows."""
     moves = _propose_moves(search, kept, standing, rng)
     budget.pay(4.0 * len(kept.batch))
     if not moves or not budget.affords((len(moves) + 1.0) * PASSES_EACH * len(kept.batch)):
@@ -124,7 +124,7 @@ def _try_moves(
     more = len(search.judging) > 1.5 * len(judge)
     if (
         0.0 < verdict.z <= ACCEPT_Z and more and budget.affords(2.0 * PASSES_EACH * len(search.proposing))
-    ):  # a race on all reservoir rows
+    ):  # compare on all reservoir rows
         everyone = search.on(search.proposing)
         found, incumbent = (climb_rows(everyone, one.statistics, PASSES_EACH) for one in (found, incumbent))
         judges, weights = search.on(search.judging), search.judging.row_weights
@@ -134,7 +134,7 @@ def _try_moves(
 
 
 def _propose_moves(search: SearchContext, kept: ControlVariate, standing: ClimbEnd, rng: np.random.Generator) -> list[Move]:
-    """Rate every split beside every merger; return those that promise most, of each component once."""
+    """Rate every split with every merger; return the most promising ones, each component once."""
     model = search.model
     view = View.of(
         model, kept.readout, search.prior, standing.parameters, kept.batch, seed_method(search.method), search.n_threads

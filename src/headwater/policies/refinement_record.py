@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from headwater.core.statistics import Array
 from headwater.policies.search_settings import OPTIMISM_NATS
 
-SURPRISE_NATS = 0.02  # a row, that new rows score less than reservoir rows did
+SURPRISE_NATS = 0.02  # a row, by which new rows score less than reservoir rows did
 SURPRISE_Z = 5.0  # and standard errors
-START_LOOKS = 100.0  # times that rows may be looked at again, of twice as many as the warm-up has
-STREAM_LOOKS = 0.15  # and of all others
-ALARM_LOOKS = 200.0  # times that rows of a warm-up may be looked at again where new rows are unlike them
+START_LOOKS = 100.0  # extra E-steps for each of the first rows, twice as many as the warm-up has
+STREAM_LOOKS = 0.15  # and for each later row
+ALARM_LOOKS = 200.0  # extra E-steps for each row of a warm-up, if new rows are unlike those before
 
 
 @dataclass(frozen=True)
 class Refinement:
-    """What a stream that refines itself knows of its searches.
+    """What a stream knows of its searches.
 
     Attributes
     ----------
@@ -25,17 +25,17 @@ class Refinement:
     next : int
         Rows at which the next search is due.
     expected, deviation : float
-        What rows to come should score at the reference at least, by those that are kept, and the standard deviation of these.
+        The least that new rows should score at the reference, from reservoir rows, and the standard deviation of these.
     score, weight : float
         Sum of the scores of the rows since then, and their weight.
     spent : float
-        Rows that were looked at again so far, as E-steps.
+        E-steps over reservoir rows so far.
     moves : int
         Moves that were made.
     doubt : bool
-        Whether rows came as a surprise, or a climb had no end, and no new start was tried since.
+        Whether rows were a surprise, or a climb did not converge, and no new start was tried since.
     content : bool
-        Whether a search on as many rows as are ever kept found nothing better: another one would not, either.
+        Whether a search on a full reservoir found nothing better: another one would not, either.
     contested : int
         Rows seen at the last search; 0 if there was none.
     gain, z : float
@@ -75,13 +75,13 @@ class Refinement:
         return replace(self, rows=rows, expected=expected, deviation=deviation, score=0.0, weight=0.0)
 
     def after(self, score: float, weight: float) -> Refinement:
-        """Return the same after rows that score so much."""
+        """Return the same after more scored rows."""
         return replace(self, score=self.score + score, weight=self.weight + weight)
 
     def allowance(self, rows: int, warm_up: int) -> float:
-        """Rows that may be looked at again now, so that searches never cost more than a part of the stream.
+        """E-steps over reservoir rows that are allowed now, so that searches never cost more than a part of the stream.
 
-        Where rows come as a surprise, it may cost as much as the warm-up did: what is known does not hold any more.
+        After a surprise, a search may cost as much as the warm-up did.
         """
         left = START_LOOKS * min(rows, 2 * warm_up) + STREAM_LOOKS * rows - self.spent
         return max(left, ALARM_LOOKS * warm_up) if self.surprise else left

@@ -1,11 +1,11 @@
-"""A reservoir: a bounded random sample of the rows of a stream, which every row's place in it decides.
+"""A reservoir: a bounded random sample of the rows of a stream, decided by the places of the rows.
 
 Every row has a rank (`row_keys.py`), and the rows of the smallest ranks are kept, in their order, as far as there is room:
 those below a limit, the smallest rank whose rows no longer fit into `capacity_rows` rows and `capacity_bytes` bytes. Rows of
-the same rank stay or go together. What is kept is thus a function of the set of rows. When rows are added, those of smaller
-ranks can only become more, and their bytes too, so the limit can only fall, and a row that was left out once would have been
-left out in any other way. So neither cuts of the stream nor the order or the tree of merges change the sample. (The limit is
-remembered, since a small row would otherwise take the room that a large one of a smaller rank did not fit into.)
+the same rank stay or go together. The sample is thus a function of the set of rows: rows of smaller ranks can only become more,
+so the limit can only fall, and a row that was left out once would always be left out. So neither cuts of the stream nor the
+order or the tree of merges change the sample. (The limit is remembered, since a small row would otherwise take the room that a
+large one of a smaller rank did not fit into.)
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from headwater.core.statistics import Array
 from headwater.core.values import Matrix
 from headwater.policies.reservoir_sample import ROW_BYTES, VALUE_BYTES, Sample, count_once, order_rows
 
-PILE_SHARE = 2  # rows that came last are sorted in when they are one such part of all
+PILE_SHARE = 2  # the pile is sorted in when it is half of the sample
 
 
 @dataclass(frozen=True, eq=False)
 class Pile:
-    """Rows that came last, in the order in which they came, on top of those before; their ranks are still to be found."""
+    """The newest rows, in the order in which they came; their ranks are computed later."""
 
     keys: Keys
     places: NDArray[np.int64]
@@ -56,7 +56,7 @@ class Pile:
 
 @dataclass(frozen=True, eq=False)
 class Reservoir:
-    """A bounded random sample of a stream. Who reads it sees rows in the order of their ranks, which is as random as they are.
+    """A bounded random sample of a stream. Readers see rows in the order of their ranks, which is random.
 
     Attributes
     ----------
@@ -67,9 +67,9 @@ class Reservoir:
     limit : float
         Rows of this rank or more are not kept; infinite as long as all have found room.
     sample : Sample or None
-        The rows, but for those in the pile; None before the first chunk.
+        The rows except those in the pile; None before the first chunk.
     pile : Pile or None
-        Rows that came last and are not sorted in yet; who reads does not see it.
+        The newest rows, which are not sorted in yet; readers do not see it.
     """
 
     key: int
@@ -128,7 +128,7 @@ class Reservoir:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows, with all that is kept of each."""
+        """Bytes of the rows with their ranks, places, keys, weights and labels."""
         sample = self.settled.sample
         return 0 if sample is None else int(sample.sizes.sum())
 
@@ -137,7 +137,7 @@ class Reservoir:
 
 
 def add_rows(reservoir: Reservoir, batch: Batch, places: int | NDArray[np.int64], clock: Array | float = 0.0) -> Reservoir:
-    """Return the reservoir after more rows of the stream; the one given is not changed, nor are the rows held on to.
+    """Return the reservoir after more rows of the stream. The given one is not changed; rows are copied.
 
     Parameters
     ----------
@@ -198,10 +198,10 @@ def merge_reservoirs(reservoirs: Sequence[Reservoir], shared: int = 0) -> Reserv
     Parameters
     ----------
     reservoirs : sequence of Reservoir
-        Those of streams that have begun together, or apart.
+        Those of streams with or without a common beginning.
     shared : int
-        Rows of the stream that all have in common: what comes from places before is one and the same row, and counts once. Rows
-        of later places are different ones, even if all about them is equal.
+        Rows of the stream that all have in common: rows of places before it are the same row in each, and count once. Rows of
+        later places are different rows, even if they are equal.
 
     Returns
     -------
@@ -228,7 +228,7 @@ def merge_reservoirs(reservoirs: Sequence[Reservoir], shared: int = 0) -> Reserv
 
 
 def rows_since(reservoir: Reservoir, shared: int) -> Reservoir:
-    """Return what a stream kept of the rows from place `shared` on: all that a merge needs beside the reservoir there was.
+    """Return the reservoir rows from place `shared` on: what a merge needs in addition to the reservoir at that place.
 
     For streams that went on from `base` at n, `merge_reservoirs([base, rows_since(one, n), rows_since(two, n)], n)` is
     `merge_reservoirs([one, two], n)`.
@@ -249,7 +249,7 @@ def widen_rows(reservoir: Reservoir, width: int) -> Reservoir:
 
 
 def resize(reservoir: Reservoir, capacity_rows: int) -> Reservoir:
-    """Return the reservoir with room for so many rows. Rows that were left out before do not come back: the limit stands."""
+    """Return the reservoir with another capacity. Rows that were left out before do not come back: the limit stays."""
     reservoir = replace(reservoir.settled, capacity_rows=capacity_rows)
     return reservoir if reservoir.sample is None else _fit_to_room(reservoir, reservoir.sample)
 
@@ -262,7 +262,7 @@ def relabel(reservoir: Reservoir, names: NDArray[np.int64]) -> Reservoir:
 
 
 def _match_form(reservoir: Reservoir, X: Matrix) -> Reservoir:
-    """The reservoir with rows that are sparse, and as wide, if those to come are: whether or not any of them is kept."""
+    """The reservoir with sparse rows of this width, if new rows are sparse, whether or not any of them is kept."""
     if reservoir.sample is None:
         nothing = np.empty(0, dtype=np.int64)
         empty = Sample(np.empty(0), nothing, nothing.astype(np.uint64), _complete(Batch(X)[nothing].in_doubles))
@@ -274,7 +274,7 @@ def _match_form(reservoir: Reservoir, X: Matrix) -> Reservoir:
 
 
 def _complete(batch: Batch) -> Batch:
-    """The rows, which nobody else holds, with weights and labels of their own."""
+    """A copy of the rows, with weights and labels."""
     return Batch(batch.X, batch.row_weights, batch.row_labels)
 
 
@@ -284,7 +284,7 @@ def _pile(reservoir: Reservoir, keys: Keys, places: NDArray[np.int64], clock: Ar
     assert known is not None
     batch = batch.in_doubles
     if len(keys) == 1:
-        batch = Batch(batch.X.copy(), batch.weights.copy(), batch.labels.copy())  # all others are copies already
+        batch = Batch(batch.X.copy(), batch.weights.copy(), batch.labels.copy())  # others are copies already
     X = batch.X
     if isinstance(known.batch.X, SparseRows):
         X = _sparse(X)
@@ -314,7 +314,7 @@ def _join(samples: Sequence[Sample]) -> Sample:
 
 
 def _fit_to_room(reservoir: Reservoir, sample: Sample) -> Reservoir:
-    """The reservoir with those of the rows that find room, in their order, and a limit that no other is below."""
+    """The reservoir with the rows that fit, in their order, and a limit below which no other row lies."""
     limit = _lower_limit(reservoir.limit, sample.ranks, reservoir.capacity_rows)
     order = order_rows(sample, np.flatnonzero(sample.ranks < limit))
     room = int(np.searchsorted(np.cumsum(sample.sizes[order]), reservoir.capacity_bytes, side="right"))
@@ -325,5 +325,5 @@ def _fit_to_room(reservoir: Reservoir, sample: Sample) -> Reservoir:
 
 
 def _lower_limit(limit: float, ranks: Array, capacity: int) -> float:
-    """The limit if so many rows have room: the rank of the first that has none."""
+    """The limit if this many rows fit: the rank of the first that does not."""
     return limit if len(ranks) <= capacity else min(limit, float(np.partition(ranks, capacity)[capacity]))

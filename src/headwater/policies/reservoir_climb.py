@@ -1,7 +1,7 @@
-"""EM on reservoir rows beside what all rows say (`control_variate.py`), from the reference or from where a move led.
+"""EM on reservoir rows with the control variate of all rows (`control_variate.py`), from the reference or after a move.
 
-While all rows are in the reservoir a climb is batch EM. Later the control variate is noise in directions that rows say little
-about, and a climb may run away along them: then rows that propose climb, and it ends where rows that judge score best.
+While all rows are in the reservoir a climb is batch EM. Later the control variate is noisy in directions about which rows hold
+little information, and a climb may diverge along them: then proposing rows climb, and it ends where judging rows score best.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from headwater.policies.search_context import Budget, SearchContext, compare_sco
 from headwater.policies.search_settings import LEAST_PASS_GAIN, LEAST_ROWS
 
 MOST_PASSES = 60  # of a climb
-SLOW_PASSES = 15  # over all rows, from which on a climb may be one that leads nowhere
-ASTRAY_Z = 2.0  # standard errors by which rows that judge say that a climb has gone astray
-HEIR_CORRELATION = 0.9  # of responsibilities, for what all rows say of a component to be worth something to its heir
-HEIR_ROWS = 100  # of each component, by which heirs are found
-CLIMB_ROWS, CLIMB_TIMES = 5000, 20  # rows to climb on first, and times what moves every parameter
+SLOW_PASSES = 15  # over all rows, after which a climb is in doubt
+ASTRAY_Z = 2.0  # standard errors by which judging rows must score worse to end a climb
+HEIR_CORRELATION = 0.9  # of responsibilities, for the statistics of a component to pass to its successor
+HEIR_ROWS = 100  # of each component, by which successors are found
+CLIMB_ROWS, CLIMB_TIMES = 5000, 20  # rows to climb on first, and times the rows that estimate every parameter
 RESTATE_NATS = 2.5e-4  # a row, that may be lost by restating from some reservoir rows
 
 
 def climb_reservoir(
     search: SearchContext, landed: ClimbEnd | None, budget: Budget
 ) -> tuple[MixtureParameters, ComponentStatistics, bool]:
-    """Climb beside what all rows say; return parameters, the statistics at them, and whether the climb had no end."""
+    """Climb with the control variate; return parameters, the statistics at them, and whether the climb did not converge."""
     if landed is None and search.forgets:  # parameters follow the statistics at every batch
         return search.parameters, search.statistics, False
     if landed is not None:
@@ -43,7 +43,7 @@ def climb_reservoir(
 
 
 def _climb_from_move(search: SearchContext, landed: ClimbEnd, budget: Budget) -> ClimbEnd:
-    """Climb from where a move led; what all rows say beside those that are kept goes over to heirs of components."""
+    """Climb after a move; the statistics of rows outside the reservoir pass to the successors of components."""
     everyone = search.reservoir.batch
     kept = search.beside(everyone)
     if kept.beside is not None:
@@ -55,7 +55,7 @@ def _climb_from_move(search: SearchContext, landed: ClimbEnd, budget: Budget) ->
 
 
 def _climb_all_rows(search: SearchContext, budget: Budget) -> ClimbEnd:
-    """Climb on all rows, which are all kept: that is batch EM. As long as it pays, for later rows start from here."""
+    """Climb when all rows are in the reservoir: batch EM, for as long as it gains."""
     kept = search.beside(search.reservoir.batch)
     passes = max(2, min(MOST_PASSES, budget.passes(len(kept.batch))))
     reached = climb_rows(kept, search.statistics, passes, search.content)
@@ -64,10 +64,10 @@ def _climb_all_rows(search: SearchContext, budget: Budget) -> ClimbEnd:
 
 
 def _climb_watched(search: SearchContext, budget: Budget) -> ClimbEnd:
-    """Climb on rows that propose beside what all rows say, watched by rows that judge; then on all, as far as these agreed.
+    """Climb on proposing rows with the control variate, checked by judging rows; then on all, for as many passes.
 
-    What all rows say was summed at the reference. In directions in which rows say little, a climb beside that may go
-    astray: it ends where rows that judge score best. Where the second pass gains nothing, the first was enough.
+    The statistics of all rows are sums at the reference. In directions with little information a climb may diverge: it ends
+    where judging rows score best. If the second pass gains nothing, the first was enough.
     """
     few, judge = (batch[: max(CLIMB_ROWS, CLIMB_TIMES * search.enough)] for batch in (search.proposing, search.judging))
     stay = ClimbEnd(search.parameters, search.statistics, np.nan, 0)
@@ -94,7 +94,7 @@ def _climb_watched(search: SearchContext, budget: Budget) -> ClimbEnd:
             here = climb_rows(kept, here.statistics, tries, search.content)
             budget.pay(here.passes * len(few))
             ended, made, tries = here.passes < tries, made + here.passes, 2 * tries
-    if best.passes == 0 and search.thorough:  # what is read is one pass from the reference anyway
+    if best.passes == 0 and search.thorough:  # the reported parameters are one pass from the reference anyway
         return stay
     more = _rows_to_restate(search)
     if best.passes and more > len(few) and budget.affords((best.passes + 1.0) * more):
@@ -105,19 +105,19 @@ def _climb_watched(search: SearchContext, budget: Budget) -> ClimbEnd:
 
 
 def _rows_to_restate(search: SearchContext) -> int:
-    """Reservoir rows that it takes to tell what changes from the reference to where a climb ends.
+    """Reservoir rows that are enough to restate statistics at the end of a climb.
 
-    What the reference lost by the noise of the rows it was found on, p / rows, times p / reservoir rows, is what is lost.
+    The expected loss is the noise of the reference, p / rows, times p / reservoir rows.
     """
     p = search.enough
     return int(min(p * (p / max(search.record.rows, 1)) / RESTATE_NATS, len(search.reservoir.batch)))
 
 
 def _find_heirs(search: SearchContext, parameters: MixtureParameters, batch: Batch) -> Array:
-    """Return which component (columns) has gone over to which of those that there are now (rows), and how much of it.
+    """Return how much of each earlier component (columns) has passed to each present one (rows).
 
-    Where responsibilities are nearly those of one before, what all rows say of that, beside the kept ones, is worth as much as
-    the regression of the ones on the others. Elsewhere it says nothing: it would be the noise of other rows.
+    Where the responsibilities of a component nearly equal those of an earlier one, its statistics outside the reservoir are
+    taken over with the coefficient of a regression of one on the other. Elsewhere they would only be noise.
     """
     some = batch[: max(LEAST_ROWS, HEIR_ROWS * search.model.n_components)]
     old, new = (search.model.posterior_and_scores(one, some, search.n_threads)[0] for one in (search.parameters, parameters))

@@ -19,10 +19,10 @@ from headwater.policies.reservoir import Reservoir, add_rows, resize
 from headwater.policies.reservoir import merge_reservoirs as union
 
 RESERVOIR_ROWS = 20_000  # kept by default
-ROWS_PER_PARAMETER = 80  # and so many times what moves every parameter, if that is more
+ROWS_PER_PARAMETER = 80  # times the rows that estimate every parameter, if that is more
 RESERVOIR_BYTES = 2**26  # at most
-LEAST_ROWS_EACH = 25  # for each component, below which a sample says nothing
-SEARCHED_BYTES = 2**24  # of parameters, beyond which no search is made: it holds several copies of them
+LEAST_ROWS_EACH = 25  # for each component; a smaller sample is of no use
+SEARCHED_BYTES = 2**24  # of parameters; models with more are not searched, since a search holds several copies
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class ReservoirPolicy(Policy):
         sizing = plan.sizing_model
         if sizing.n_components == 1 and not self.always:
             return 0
-        if plan.sweeps:  # parameters that follow every row do not stand still until a search
+        if plan.sweeps:  # parameters that follow every row are not held between searches
             return 0
         if self.rows is not None:
             return self.rows if self.rows >= LEAST_ROWS_EACH * model.n_components else 0
-        outweighed = sample_rows(plan) < sizing.rows_to_learn(plan.width)  # rows that fit say next to nothing
+        outweighed = sample_rows(plan) < sizing.rows_to_learn(plan.width)  # too few rows fit
         return 0 if outweighed or 8 * sizing.n_parameters(plan.width) > SEARCHED_BYTES else sample_rows(plan)
 
     def start(self, plan: Plan, stream: Stream, start: Start, batch: Batch, counts: bool) -> Stream:

@@ -42,7 +42,7 @@ class Sample:
 
 
 def order_rows(sample: Sample, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The rows by their ranks; of the same rank by their places, and of the same place by what they are."""
+    """The rows sorted by rank, then by place, then by content."""
     ranks = sample.ranks[rows]
     order = rows[np.argsort(ranks)]
     ranks = sample.ranks[order]
@@ -54,8 +54,8 @@ def order_rows(sample: Sample, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 def count_once(sample: Sample, sources: NDArray[np.int64], shared: int) -> NDArray[np.int64]:
     """Which rows are left if those before the place `shared` count once.
 
-    A source may itself hold equal rows of one place, which came from different branches before. Its first is the first of the
-    others, its second their second, so of equal ones as many are left as the source with the most of them has.
+    A source may itself hold equal rows of one place, from different branches before. Equal rows are paired in order, so as many
+    are left as the source with the most of them has.
     """
     common = np.flatnonzero(sample.places < shared)
     about = sample.ranks[common], sample.places[common], _digests(sample.batch[common])
@@ -73,7 +73,7 @@ def count_once(sample: Sample, sources: NDArray[np.int64], shared: int) -> NDArr
 
 
 def _digests(batch: Batch) -> Keys:
-    """A number for each row, of all that is known of it; it does not know how many columns there are beyond the last."""
+    """A digest of each row and its companions; it does not depend on empty columns at the end."""
     X = batch.X
     if isinstance(X, SparseRows):
         held = X.copy()

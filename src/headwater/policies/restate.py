@@ -1,7 +1,7 @@
-"""Restate: what the statistics of a stream would be at other parameters, as far as its reservoir rows tell.
+"""Restate: estimate the statistics of a stream at other parameters, from its reservoir rows.
 
 The control variate of `control_variate.py`, applied to a whole stream and to its base. Where the number of components changes,
-what all rows say beside the reservoir goes over to the heirs of each component.
+the statistics of rows outside the reservoir pass to the successors of each component.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def restate_at(
 ) -> ComponentStatistics:
     """Return the statistics that a stream would have at other parameters.
 
-    What all rows say beside those of the reservoir is moved to the components, and the prior, of the reference; `renamed` are
-    these rows with labels that name its components.
+    The statistics of rows outside the reservoir are moved to the components and the prior of the reference; `renamed` are the
+    reservoir rows with labels that name its components.
     """
     kept, model = stream.records[RESERVOIR].batch, mixture_of(stream)
     old = model.summarize(stream.parameters, kept, n_threads=plan.n_threads).mean
@@ -48,7 +48,7 @@ def restate_at(
 
 
 def restate_base(plan: Plan, stream: Stream, parameters: MixtureParameters) -> Base:
-    """Return the base of a stream as it would be at other parameters, as far as rows of it in the reservoir tell."""
+    """Return the base of a stream restated at other parameters, from its rows in the reservoir."""
     base, model, reservoir = stream.base, mixture_of(stream), stream.records[RESERVOIR]
     rows = np.flatnonzero(reservoir.places < base.progress.rows_seen)
     if not len(rows):
@@ -63,7 +63,7 @@ def restate_base(plan: Plan, stream: Stream, parameters: MixtureParameters) -> B
 
 @dataclass(frozen=True)
 class Transfer:
-    """From a mixture at some parameters to another one, of another number of components, at others.
+    """From a mixture to another one with other parameters and another number of components.
 
     `own` is the prior that statistics were gathered under, if it is another, about another origin.
     """
@@ -84,7 +84,7 @@ class Transfer:
         )[0]
 
     def restate(self, statistics: ComponentStatistics, batch: Batch, count: float, whole: bool = False) -> ComponentStatistics:
-        """Return what all rows say at the new parameters, by some that are kept; or by these alone, if they are all."""
+        """Return the statistics of all rows at the new parameters, from reservoir rows; exact if these are all."""
         found = self.after.summarize(self.new, batch, n_threads=self.n_threads).mean
         if whole:
             return found
@@ -96,10 +96,10 @@ class Transfer:
         return correct(self.after, self.prior, count, found, beside, batch.size)
 
     def restate_base(self, base: Base, batch: Batch, rows: Matrix) -> Base:
-        """Return a base as it would be at the new parameters, by those of its rows that are kept."""
+        """Return a base restated at the new parameters, from its rows in the reservoir."""
         if len(rows):
             statistics = self.restate(base.statistics, batch[rows], base.progress.n_eff).writable()
-        else:  # what it says of a component goes where the reservoir rows of that go
+        else:  # its statistics follow the reservoir rows of each component
             old, new = self.responsibilities(batch)
             statistics = self.after.recombine(base.statistics, (new.T @ old) / (old.sum(axis=0) + 1e-12)).writable()
         statistics.from_base[...] = 1.0

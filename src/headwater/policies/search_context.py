@@ -1,4 +1,4 @@
-"""What a search is given: a mixture in a stream, its reservoir in rows that propose and rows that judge, and a budget."""
+"""The input of a search: a mixture in a stream, its reservoir in proposing and judging rows, and a budget."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from headwater.policies.refinement_record import Refinement
 from headwater.policies.reservoir import Reservoir
 from headwater.policies.search_settings import LEAST_PASS_GAIN
 
-LEAST_GAIN_SHARE = 1e-3  # and as a part of what noise costs, where rows wait for the search
-MOST_NATS = 10.0  # that a row counts for where contenders are compared, so that no odd one decides
+LEAST_GAIN_SHARE = 1e-3  # of the expected loss by noise, that a pass must gain
+MOST_NATS = 10.0  # that a row counts for at most when contenders are compared, so that outliers do not decide
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class SearchContext:
     start_readout: str = "mode"
     restart: Callable[[Batch, int], Start] | None = None
     forgets: bool = False
-    thorough: bool = False  # nothing waits for it but who reads
-    forgot: bool = False  # some of what came, so that reservoir rows are not all there is
+    thorough: bool = False  # whether only a reader waits for it
+    forgot: bool = False  # whether some rows were forgotten
     n_threads: int | None = None
 
     @cached_property
     def enough(self) -> int:
-        """Rows that move every parameter."""
+        """Rows that it takes to estimate every parameter."""
         return self.model.rows_to_learn(self.reservoir.batch.X.shape[1])
 
     @cached_property
@@ -72,18 +72,18 @@ class SearchContext:
 
     @property
     def content(self) -> float:
-        """Nats a row that a pass has to gain: little, beside what the noise of the rows costs, p / 2 rows."""
+        """Nats a row that a pass has to gain: a small part of the expected loss by noise, p / (2 rows)."""
         return LEAST_PASS_GAIN if self.thorough else max(LEAST_PASS_GAIN, LEAST_GAIN_SHARE * self.enough / max(self.rows, 1))
 
     def beside(self, batch: Batch) -> ControlVariate:
-        """Climbs on some reservoir rows, beside what all rows say, if these are not all."""
+        """Climbs on some reservoir rows, with the control variate if these are not all rows."""
         alone = ControlVariate(self.model, self.readout, self.prior, batch, self.count, None, self.n_threads)
         if self.whole and len(batch) == len(self.reservoir.batch):
             return alone
         return replace(alone, beside=self.statistics - alone.look(self.parameters)[0])
 
     def on(self, batch: Batch) -> ControlVariate:
-        """Contests on some rows alone, by the readout that starts climb by."""
+        """Comparisons on some rows alone, by the readout that starts climb by."""
         return ControlVariate(self.model, self.start_readout, self.prior, batch, batch.size, None, self.n_threads)
 
 
@@ -101,7 +101,7 @@ class Budget:
         return self.spent + rows <= self.allowed
 
     def passes(self, rows: int) -> int:
-        """Passes over so many rows that it affords."""
+        """Passes over `rows` rows that the budget affords."""
         return int(min((self.allowed - self.spent) / max(rows, 1), 1e6))
 
 
@@ -114,7 +114,7 @@ class Verdict:
 
 
 def compare_scores(contender: Array, incumbent: Array, weights: Array) -> Verdict:
-    """Compare scores of the same rows; no row, however odd, counts for more than a few nats."""
+    """Compare scores of the same rows; an outlier counts for a few nats at most."""
     difference = np.clip(contender - incumbent, -MOST_NATS, MOST_NATS)
     total = weights.sum()
     gain = float(weights @ difference / total)

@@ -1,7 +1,7 @@
 """Search: a stream leaves a bad start. Its reference is refined, and its components grow, at times that depend on rows alone.
 
-Between two searches the parameters of the E-step stand still, so that the statistics are sums at one reference. When a search
-is due, or when somebody reads, reservoir rows propose and judge split/merge moves (`refinement.py`) and numbers of components
+Between two searches the parameters of the E-step are held, so that the statistics are sums at one reference. When a search is
+due, or when the model is read, reservoir rows propose and judge split/merge moves (`refinement.py`) and numbers of components
 (`growth_search.py`), and the statistics are restated at the new reference (`restate.py`).
 """
 
@@ -36,8 +36,8 @@ from headwater.policies.restate import Transfer, restate_at, restate_base
 from headwater.policies.schedule import schedule_search
 from headwater.policies.search_context import SearchContext
 
-READ_LOOKS = 50.0  # times that rows may be looked at again where nobody waits but who reads
-DRIFT_LOOKS = 1.0  # times that rows may be looked at again where something was forgotten
+READ_LOOKS = 50.0  # extra E-steps for each row, if only a reader waits
+DRIFT_LOOKS = 1.0  # extra E-steps for each row, after something was forgotten
 READ_GROWTH = 1.1  # times the rows of the last search, after which a model that is read is searched again
 SURPRISED_READ_GROWTH = 1.02  # and if rows came as a surprise
 
@@ -73,7 +73,7 @@ class SearchPolicy(Policy, Restates):
         return stream.with_record(REFINEMENT, stream.records[REFINEMENT].after(summary.score, summary.size))
 
     def after_batch(self, plan: Plan, before: Stream, stream: Stream, part: Batch) -> Stream:
-        """Search if it is due: at the cost of a part of the stream, at most."""
+        """Search if it is due, at the cost of at most a part of the stream."""
         record = stream.records[REFINEMENT]
         if stream.rows < record.next:
             return stream
@@ -87,7 +87,7 @@ class SearchPolicy(Policy, Restates):
         return schedule_search(plan, stream)
 
     def on_read(self, plan: Plan, stream: Stream) -> Stream:
-        """Search if the stream has grown by a tenth since the last time; after a surprise, by less."""
+        """Search if the stream is a tenth longer than at the last search; after a surprise, earlier."""
         record = stream.records[REFINEMENT]
         if RESERVOIR not in stream.records:
             return stream
@@ -103,7 +103,7 @@ class SearchPolicy(Policy, Restates):
         return align_references(plan, streams)
 
     def merge(self, plan: Plan, merged: Stream, streams: Sequence[Stream], shared: bool) -> Stream:
-        """Go on searching by the rows of all reservoirs; if one has none, not at all."""
+        """Continue to search on the rows of all reservoirs; if one stream has none, stop searching."""
         if RESERVOIR not in merged.records:
             return stop_search(plan, merged)
         record = streams[0].records[REFINEMENT]
@@ -114,7 +114,7 @@ class SearchPolicy(Policy, Restates):
         return ShardReference()
 
     def gather(self, plan: Plan, before: Stream, whole: Stream, shards: Sequence[Stream]) -> Stream:
-        """Add the scores of the shards; the reference stands."""
+        """Add the scores of the shards; the reference is held."""
         scores = [(one.records[REFINEMENT].score, one.records[REFINEMENT].weight) for one in shards]
         record = before.records[REFINEMENT].after(*map(sum, zip(*scores, strict=True)))
         return replace(whole, parameters=before.parameters).with_record(REFINEMENT, record)
@@ -153,7 +153,7 @@ class SearchPolicy(Policy, Restates):
 
 @dataclass(frozen=True)
 class ShardReference(Policy):
-    """What a shard does of a search: its reference stands, and scores add up. Searches are made on the whole stream."""
+    """The part of a shard in searches: its reference is held, and scores add up. Searches run on the whole stream."""
 
     name = REFINEMENT
 
@@ -189,7 +189,7 @@ def stop_search(plan: Plan, stream: Stream) -> Stream:
 def refine_stream(plan: Plan, stream: Stream, allowed: float, thorough: bool = False) -> Stream:
     """Return a finalized stream at a reference that reservoir rows prefer; its base is restated there, too.
 
-    `allowed` bounds the cost, in rows looked at again. A `thorough` search is for a reader, who waits for it.
+    `allowed` bounds the cost, in rows of E-steps. A `thorough` search is for a reader, who waits for it.
     """
     reservoir = stream.records[RESERVOIR]
     if len(reservoir) == 0:
@@ -224,7 +224,7 @@ def refine_stream(plan: Plan, stream: Stream, allowed: float, thorough: bool = F
     with one_blas_thread():
         parameters, statistics, record = refine(context, allowed)
         base = restate_base(plan, stream, parameters)
-    if stream.model.find_problem(statistics, plan.width):  # an estimate that no rows could have made
+    if stream.model.find_problem(statistics, plan.width):  # an invalid estimate
         return stream.with_record(REFINEMENT, replace(stream.records[REFINEMENT], spent=record.spent))
     after = replace(stream, base=base, parameters=parameters, statistics=statistics).with_record(REFINEMENT, record)
     after = after if plan.holds(after) else refresh(plan, after)
@@ -243,10 +243,10 @@ def grow_stream(plan: Plan, stream: Stream, on_the_way: bool = False) -> Stream:
 
 
 def align_references(plan: Plan, streams: list[Stream]) -> list[Stream]:
-    """Return streams whose statistics are sums at the same parameters, as far as reservoir rows can tell.
+    """Return streams restated at the same parameters.
 
-    These are the ones of the stream that was refined last, which comes first: the same ones in any tree of merges. If one of
-    them cannot be brought there, none is searched any more.
+    These are the parameters of the stream that was refined last, which comes first: the same ones in any tree of merges. If one
+    of the streams cannot be restated, none is searched any more.
     """
     held = plan.holds(streams[0])
     names = [fingerprint(stream.parameters, size=16) if held else str(stream.model.n_components) for stream in streams]

@@ -1,8 +1,8 @@
-"""Moves of a mixture that EM cannot make by itself: a component is split, two are merged, one is given up.
+"""Moves of a mixture that EM cannot make: a component is split, two are merged, one is removed.
 
-A move is rated on reservoir rows by what it would gain if all other components stayed as they are. Whoever makes it climbs from
-there and judges it on rows that were not used to propose it. Nothing here knows of a family: it is asked for seeds of two
-groups, for statistics of rows with known responsibilities, and for sums over components.
+A move is rated on reservoir rows by its gain with all other components fixed. The caller climbs from there and judges it on
+rows that were not used to propose it. This file knows no family: it asks the model for seeds of two groups, for statistics of
+rows with known responsibilities, and for sums over components.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from headwater.families.components import ComponentStatistics
 from headwater.models.mixture import Mixture, MixtureParameters, MixturePrior
 from headwater.models.seeding import TURNS, seed_assignments
 
-OWN = 0.02  # responsibility from which on a row is one of a component's
-TOUCHED = 1e-3  # and from which on a merger changes its score
+OWN = 0.02  # responsibility from which on a row belongs to a component
+TOUCHED = 1e-3  # responsibility from which on a merger changes the score of a row
 STEPS = 3  # of the local refit of a split
 CLUMP = 0.2  # of a component's rows
 SEEDS = ("kmeans", "planes")
@@ -29,7 +29,7 @@ SEEDS = ("kmeans", "planes")
 
 @dataclass(frozen=True)
 class View:
-    """Reservoir rows as a mixture sees them: who is responsible for each, and how it scores."""
+    """Reservoir rows with their responsibilities and scores under a mixture."""
 
     model: Mixture
     readout: str
@@ -39,7 +39,7 @@ class View:
     responsibilities: Array
     scores: Array
     method: str = "kmeans"
-    clumps: int = 0  # more ways to split a component: what lies about some row, and the rest
+    clumps: int = 0  # additional splits of a component: the neighbourhood of a row, and the rest
 
     @classmethod
     def of(
@@ -79,7 +79,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Removal:
-    """What merging two components, or giving up one, would gain: less than nothing, as a rule."""
+    """What merging two components, or removing one, would gain; usually negative."""
 
     components: tuple[int, ...]
     gain: float
@@ -87,7 +87,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class Move:
-    """A split that is paid for by a merger or by giving up a component, and what both together promise."""
+    """A split combined with a merger or a removal, and the expected gain of both."""
 
     split: Split
     fall: Removal
@@ -95,7 +95,7 @@ class Move:
 
     @property
     def word(self) -> str:
-        """What is done, in words."""
+        """The move in words."""
         parts = " and ".join(str(k) for k in self.fall.components)
         return f"split {self.split.component}, {'merge' if len(self.fall.components) == 2 else 'give up'} {parts}"
 
@@ -123,7 +123,7 @@ def find_split(view: View, component: int, rng: np.random.Generator) -> Split | 
 
 
 def find_removals(view: View, statistics: ComponentStatistics, count: float, named: frozenset[int]) -> list[Removal]:
-    """Rate mergers of the pairs that overlap most, and giving up each component; those that labels name are left alone."""
+    """Rate mergers of the pairs that overlap most, and the removal of each component; those named by labels are not touched."""
     model, shares, batch = view.model, view.responsibilities, view.batch
     k = model.n_components
     lengths = np.sqrt(np.einsum("ij,ij->j", shares, shares)) + 1e-12
@@ -168,7 +168,7 @@ def apply_move(model: Mixture, statistics: ComponentStatistics, move: Move) -> C
 
 
 def _halves(pair: Mixture, batch: Batch, method: str, rng: np.random.Generator, clumps: int = 0) -> Iterator[Array]:
-    """Ways to part rows in two: across the direction in which they differ most, by seeds, by how far out they are, and clumps.
+    """Ways to split rows in two: along their principal direction, by seeds, by distance from the mean, and by neighbourhoods.
 
     The third is for components of different widths in one place.
     """
@@ -197,7 +197,7 @@ def _refit(
     background: Array,
     rows: Matrix,
 ) -> tuple[float, ComponentStatistics] | None:
-    """A few steps of EM for two components in the place of one, before the background of all others, which stay."""
+    """A few steps of EM for two components in the place of one, with all others fixed."""
     width, size = batch.X.shape[1], view.batch.size
     parameters, scores = twice, np.empty(len(batch))
     for step in range(STEPS + 1):
@@ -223,6 +223,6 @@ def _refit(
 
 
 def seed_method(method: str) -> str:
-    """Return how rows are parted in two by a model whose starts are seeded like this."""
+    """Return a split of rows in two by a model with this way of seeding."""
     first = TURNS.get(method, (method,))[0]
     return first if first in SEEDS else "kmeans"
