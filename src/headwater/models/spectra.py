@@ -168,8 +168,8 @@ class Spectra(LatentFactors):
         """The posterior mode of plain EM, or a step that is longer.
 
         The second has the same fixed points except for the scale of a spectrum. The scale, and the shape of the weights if it
-        is learned, are chosen so that log h has the mean and the variance of the prior: maximum likelihood would use the mean of
-        1 / h, which is dominated by rows in which a component is silent.
+        is learned, are chosen so that log h has the mean and the variance of the prior: maximum likelihood would use the mean
+        of 1 / h, which is dominated by rows in which a component is silent.
         """
         rows, lively = float(prior.rows[0]), count * float(statistics.lively[0])
         shape = self._learned_shape(statistics, lively)
