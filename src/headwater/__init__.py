@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from headwater.estimators.poisson_mixture import PoissonMixture
     from headwater.estimators.race import Race, Rival
     from headwater.estimators.reason_table import ReasonTable
+    from headwater.estimators.table_conditional import TableConditional
     from headwater.estimators.regression_mixture import RegressionMixture
     from headwater.estimators.student_mixture import StudentMixture
     from headwater.estimators.von_mises_fisher_mixture import VonMisesFisherMixture
@@ -79,6 +80,7 @@ _HOMES = {
     "headwater.estimators.conditional": ["Conditional"],
     "headwater.estimators.explanation": ["Explanation"],
     "headwater.estimators.reason_table": ["ReasonTable"],
+    "headwater.estimators.table_conditional": ["TableConditional"],
     "headwater.estimators.merge": ["merge"],
     "headwater.estimators.race": ["Race", "Rival"],
     "headwater.estimators.model_file": ["load"],
@@ -146,6 +148,7 @@ __all__ = [
     "Stream",
     "StudentMixture",
     "SurrogateEM",
+    "TableConditional",
     "VonMisesFisherMixture",
     "compare_models",
     "completion_perplexity",

@@ -15,6 +15,7 @@ EXAMPLES = """
 headwater predict flats.hw flats.csv --column price
 headwater predict flats.hw new.csv --column price --keep id -o prices.csv
 headwater predict notes.hw notes.csv --column forged --classes 0,1
+headwater predict trades.hw new.csv --column country --keep id
 """
 
 Column = Annotated[str, typer.Option("--column", help="Column to predict; its values in the data are not looked at.")]
@@ -40,7 +41,7 @@ def predict(
     """Predict one column of a model from the others, some of which may be missing.
 
     Writes for each row its number, the mean of the column given the others, and the ends of an interval that holds with
-    probability --level. With --classes, the most probable value and the probability of each.
+    probability --level. Of categories, flags, or with --classes, the most probable value and the probability of each.
     """
     from headwater.cli.support.gap_tables import write_predictions
 
@@ -48,17 +49,10 @@ def predict(
         raise usage_error("predict keeps the order of the rows: leave out --shuffle")
     if not 0.0 < level < 1.0:
         raise usage_error(f"--level must lie between 0 and 1, got {level:g}")
-    values = None if classes is None else [_number(one) for one in split_names(classes) or ()]
+    values = None if classes is None else list(split_names(classes) or ())
     reading = reading if reading.missing is not None else replace(reading, missing="keep")
     kept = tuple(split_names(keep) or ())
     write_predictions(model, data, reading, table, messages, kept=kept, column=column, level=level, classes=values)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise usage_error(f"--classes must be numbers, separated by commas, got {text!r}") from None
 
 
 def add_to(app: typer.Typer) -> None:

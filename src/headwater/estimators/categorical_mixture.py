@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 from sklearn.utils._param_validation import Interval
 
 from headwater.core.algorithm import Algorithm
@@ -184,27 +183,11 @@ class CategoricalMixture(TableMixture):
     def _known_sizes(self, learner: Learner) -> tuple[int, ...]:
         return cast(CategoryTables, cast(Mixture, learner.model).family).levels
 
-    @reads
-    def credible_intervals(self, level: float = 0.9) -> list[Array]:
-        """Return central intervals of the belief about the probabilities, one by one.
+    def _belief_blocks(self, prior: Any, totals: Any) -> list[tuple[Any, Any, Any]]:
+        return [(self._model.family, prior, totals)]
 
-        Parameters
-        ----------
-        level : float, default=0.9
-            Probability that each interval holds.
-
-        Returns
-        -------
-        intervals : list of ndarray of shape (n_components, n_categories, 2)
-            For each column, the lower and upper end of the probability of each category in each component.
-        """
-        if not isinstance(level, numbers.Real) or not 0.0 < level < 1.0:
-            raise ValueError(f"level must lie between 0 and 1, got {level!r}")
-        prior, statistics, count = self._proper_belief()
-        cells = cast(CategoryTables, self._model.family).belief(prior.components, statistics.scaled(count))[..., None]
-        ends = np.array([0.5 * (1.0 - level), 0.5 * (1.0 + level)])
-        found = betaincinv(cells, cells.sum(axis=2, keepdims=True) - cells, ends)
-        return [found[:, at, :size] for at, size in enumerate(self._schema.codebook.sizes)]
+    def _block_value_names(self) -> list[list[str]]:
+        return [self._category_names(self._column_names)]
 
     @property
     @reads

@@ -55,6 +55,12 @@ class Levels:
         known = (codes >= 0.0) & (codes < len(self.values))
         return np.asarray(names[np.where(known, codes, len(self.values)).astype(np.int64)])
 
+    def words(self, codes: Array) -> NDArray[np.object_]:
+        """Return the categories of codes as users gave them, whole numbers as such; None where there is none."""
+        names = np.array([*self.as_array().tolist(), None], dtype=object)
+        known = (codes >= 0.0) & (codes < len(self.values))
+        return np.asarray(names[np.where(known, codes, len(self.values)).astype(np.int64)])
+
     def as_array(self) -> NDArray[np.generic]:
         """Return the categories: an array of text, of numbers (whole ones as integers) or of booleans."""
         values = np.array(self.values, dtype=object if self.holds == TEXT else None)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwater.core.chunk import Chunk
 from headwater.core.statistics import Array
@@ -14,14 +15,16 @@ from headwater.core.validation import n_dimensions
 from headwater.core.values import Rows, Values
 from headwater.diagnostics.component_description import column_names
 from headwater.estimators.family_mixture import FamilyMixture
+from headwater.estimators.gap_answers import GapAnswers
 from headwater.estimators.start_parameters import check_array
 from headwater.estimators.traits import Taken
+from headwater.families.columns import mark_gaps
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-class ColumnMixture(FamilyMixture):
+class ColumnMixture(GapAnswers, FamilyMixture):
     """Base of the mixtures of columns that are independent in each component. Abstract."""
 
     _traits = replace(FamilyMixture._traits, takes_gaps=True)
@@ -46,6 +49,10 @@ class ColumnMixture(FamilyMixture):
     def _note_columns(self, X: Taken, reset: bool) -> None:
         super()._note_columns(X, reset)
         self.__dict__.pop("_first_columns", None)  # scikit-learn's attribute has them from here on
+
+    def _gap_rows(self, X: Rows) -> tuple[Array, NDArray[np.bool_]]:
+        rows = np.array(mark_gaps(self._rows(X).X))
+        return rows, np.isnan(rows)
 
     def _belief_totals(self) -> tuple[Any, Any]:
         """The prior of the components, and the total statistics that they were learned from."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from headwater.core.chunk import Chunk
 from headwater.core.statistics import Array
 from headwater.core.validation import check_finite, check_target, numeric, one_line
 from headwater.core.values import AnyArray, Rows, Values
-from headwater.estimators.gap_rows import read_gaps
+from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL, GAUSSIAN, POISSON
+from headwater.estimators.column_place import find_column
+from headwater.estimators.conditional import Conditional
+from headwater.estimators.view_inputs import Inputs, category_codes, known_classes, numeric_law, read_inputs
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -34,7 +35,8 @@ class _ColumnView(BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.model.__sklearn_tags__().input_tags.allow_nan
+        taken = self.model.__sklearn_tags__().input_tags
+        tags.input_tags.allow_nan, tags.input_tags.string = taken.allow_nan, taken.string
         tags.target_tags.required = True
         return tags
 
@@ -49,33 +51,44 @@ class _ColumnView(BaseEstimator):
         if names is not None:
             self.feature_names_in_ = np.delete(np.asarray(names, dtype=object), self.place_)
 
-    def _learn(self, rows: Array, y: Array, sample_weight: Values) -> None:
+    def _learn(self, inputs: Inputs, y: AnyArray, sample_weight: Values, kind: str) -> None:
         """Fit a new mixture on the rows with the target among their columns."""
-        width, names, named = rows.shape[1] + 1, getattr(self, "feature_names_in_", None), isinstance(self.column, str)
+        width, names, named = inputs.width + 1, getattr(self, "feature_names_in_", None), isinstance(self.column, str)
         place = width - 1 if named else find_column(self.column, width, None)
-        table = np.insert(rows, place, y, axis=1)
-        columns = [*map(str, names), str(self.column)] if named and names is not None else None
-        if columns is not None and self.column in columns[:-1]:
+        if named and names is not None and self.column in list(names):
             raise ValueError(f"X must not have the column {self.column!r}, which is the target")
-        self.model_ = clone(self.model).fit(Chunk(table, columns), sample_weight=sample_weight)
+        known = named and names is not None
+        name, at = (str(self.column), self.column) if known else (None, place)
+        self.model_ = inputs.blank(self.model, at, kind).fit(inputs.with_column(place, name, y), sample_weight=sample_weight)
         self.place_ = place
 
-    def _inputs(self, X: Rows, reset: bool = False) -> Array:
-        """Return the other columns of rows, NaN where a value is missing."""
+    def _inputs(self, X: Rows, reset: bool = False) -> Inputs:
+        """Return the other columns of rows, with gaps where a value is missing."""
         if not reset:
             check_is_fitted(self, "model_")
         if issparse(X):
             raise TypeError(f"X is a sparse matrix, but {type(self).__name__} needs dense rows: pass X.toarray()")
-        rows = read_gaps(X, type(self).__name__)
+        inputs = read_inputs(self.model if reset else self.model_, X, type(self).__name__)
         validate_data(self, X, skip_check_array=True, reset=reset)
         if not self.__sklearn_tags__().input_tags.allow_nan:
-            check_finite(rows, "X")
-        return rows
+            inputs.refuse_gaps()
+        return inputs
 
-    def _with_target(self, rows: Array, target: Array | float) -> Chunk:
-        """Rows of the mixture, with this in place of the target."""
-        table = np.insert(rows, self.place_, target, axis=1)
-        return Chunk(table, getattr(self.model_, "feature_names_in_", None))
+    def _law(self, inputs: Inputs) -> Conditional:
+        """What the mixture knows of the column."""
+        names = getattr(self.model_, "feature_names_in_", None)
+        name = None if names is None else str(names[self.place_])
+        rows = inputs.with_column(self.place_, name, inputs.gaps())
+        return numeric_law(self.model_.condition(rows))
+
+    def _refuse_kind(self, wanted: str, *kinds: str) -> None:
+        """Refuse a column of a table that holds something else than what is predicted."""
+        schema = getattr(self.model_, "_schema", None)
+        if schema is None:
+            return
+        kind = schema.kinds[self.place_]
+        if kind not in kinds:
+            raise ValueError(f"column {self.column!r} is {kind!r}, which {wanted}")
 
 
 class ColumnRegressor(RegressorMixin, _ColumnView):
@@ -134,7 +147,7 @@ class ColumnRegressor(RegressorMixin, _ColumnView):
         rows = self._inputs(X, reset=True)
         if y is not None:
             y = column_or_1d(y, warn=True)
-        self._learn(rows, check_target(y, len(rows), type(self).__name__), sample_weight)
+        self._learn(rows, check_target(y, len(rows), type(self).__name__), sample_weight, GAUSSIAN)
         return self
 
     def predict(self, X: Rows, return_std: bool = False) -> Any:
@@ -154,8 +167,7 @@ class ColumnRegressor(RegressorMixin, _ColumnView):
         y_std : ndarray of shape (n_samples,)
             Standard deviations, if they are asked for.
         """
-        rows = self._inputs(X)
-        law = self.model_.condition(self._with_target(rows, np.nan))
+        law = self._law(self._inputs(X))
         mean = law.mean[:, self.place_]
         return (mean, np.sqrt(law.variance[:, self.place_])) if return_std else mean
 
@@ -174,20 +186,21 @@ class ColumnRegressor(RegressorMixin, _ColumnView):
         low, high : ndarray of shape (n_samples,)
             Ends of the intervals.
         """
-        rows = self._inputs(X)
-        low, high = self.model_.condition(self._with_target(rows, np.nan)).interval(level)
+        low, high = self._law(self._inputs(X)).interval(level)
         return low[:, self.place_], high[:, self.place_]
 
     def _bound(self) -> Self:
         self._look_into(self.model)
+        self._refuse_kind("has no mean: ask for a classifier", GAUSSIAN, POISSON)
         return self
 
 
 class ColumnClassifier(ClassifierMixin, _ColumnView):
     """One column of a mixture that takes few values, predicted from the others.
 
-    `GaussianMixture.classifier(column, classes)` makes one that is fitted. Each component has its probability given the
-    observed columns, and shares it out among the values by the density of its conditional law (`Conditional.probabilities`).
+    `GaussianMixture.classifier(column, classes)` and `MixedMixture.classifier(column)` make one that is fitted. Each component
+    has its probability given the observed columns, and shares it out among the values by the density of its conditional law
+    (`Conditional.probabilities`). A column of categories has probabilities, and its classes are its categories.
 
     Parameters
     ----------
@@ -204,7 +217,8 @@ class ColumnClassifier(ClassifierMixin, _ColumnView):
     classes_ : ndarray of shape (n_classes,)
         The classes.
     codes_ : ndarray of shape (n_classes,)
-        The number that the column has for each class: the class itself if it is a number, otherwise its place.
+        The number that the column has for each class: the class itself if it is a number, otherwise its place; in a table the
+        code of the category.
     place_ : int
         Place of the column among those of the mixture.
     n_features_in_, feature_names_in_
@@ -248,8 +262,12 @@ class ColumnClassifier(ClassifierMixin, _ColumnView):
             check_finite(target, "y")
         check_classification_targets(target)
         classes, places = np.unique(target, return_inverse=True)
-        codes = _codes(classes)
-        self._learn(rows, codes[places], sample_weight)
+        if rows.holds_words:
+            self._learn(rows, target, sample_weight, CATEGORICAL)
+            codes = category_codes(self.model_._schema, self.place_, classes)
+        else:
+            codes = _codes(classes)
+            self._learn(rows, codes[places], sample_weight, GAUSSIAN)
         self.classes_, self.codes_ = classes, codes
         return self
 
@@ -268,9 +286,8 @@ class ColumnClassifier(ClassifierMixin, _ColumnView):
         """
         return self._class_shares(self._inputs(X))
 
-    def _class_shares(self, rows: Array) -> Array:
-        law = self.model_.condition(self._with_target(rows, np.nan))
-        return np.asarray(law.probabilities(self.place_, self.codes_))
+    def _class_shares(self, inputs: Inputs) -> Array:
+        return np.asarray(self._law(inputs).probabilities(self.place_, self.codes_))
 
     def predict(self, X: Rows) -> AnyArray:
         """Return the most probable class.
@@ -289,29 +306,19 @@ class ColumnClassifier(ClassifierMixin, _ColumnView):
         return np.asarray(self.classes_[places])
 
     def _bound(self, classes: Values) -> Self:
-        given = np.asarray(numeric(classes, "classes"))
+        self._look_into(self.model)
+        schema = getattr(self.model_, "_schema", None)
+        self._refuse_kind("the model has left out", GAUSSIAN, POISSON, BERNOULLI, CATEGORICAL)
+        if schema is not None and schema.kinds[self.place_] in (BERNOULLI, CATEGORICAL):
+            self.classes_ = known_classes(schema, self.place_, classes)
+            self.codes_ = category_codes(schema, self.place_, self.classes_)
+            return self
+        given = np.asarray(numeric(classes, "classes")) if classes is not None else np.empty(0)
         if given.ndim != 1 or len(np.unique(given)) < 2 or not np.isfinite(given).all():
             raise ValueError(f"classes must be at least two different numbers, got {one_line(classes, 80)}")
-        self._look_into(self.model)
         self.classes_ = np.unique(given)
         self.codes_ = _codes(self.classes_)
         return self
-
-
-def find_column(column: object, width: int, names: AnyArray | None) -> int:
-    """Return the place of a column that is named, or counted from either end; refuse one that is not there."""
-    if isinstance(column, str):
-        if names is None:
-            raise ValueError(f"column must be a number from 0 to {width - 1}, since this model knows no names, got {column!r}")
-        if column not in list(names):
-            known = ", ".join(map(str, names[:10])) + (" ..." if len(names) > 10 else "")
-            raise ValueError(f"column must be one of those that the model learned ({known}), got {column!r}")
-        return list(names).index(column)
-    if isinstance(column, bool) or not isinstance(column, numbers.Integral):
-        raise TypeError(f"column must be the name of a column or its place, got {one_line(column, 60)}")
-    if not -width <= int(column) < width:
-        raise ValueError(f"column must lie between {-width} and {width - 1}, got {column}")
-    return int(column) % width
 
 
 def _codes(classes: AnyArray) -> Array:

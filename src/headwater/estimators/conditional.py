@@ -15,7 +15,6 @@ from headwater.core.validation import check_shape, numeric
 from headwater.core.values import RandomState, Rows
 from headwater.families.capabilities import AnswersGaps
 from headwater.families.conditional_law import ConditionalLaw, Mask, Places
-from headwater.families.entry_mixture import entry_moments, entry_quantile
 from headwater.families.gap_patterns import pattern_codes
 from headwater.families.posterior import posterior
 from headwater.kernels.parallel import one_blas_thread
@@ -71,7 +70,7 @@ class Conditional:
             self.weights[rows] = shares
             at, columns = np.nonzero(law.missing)
             if len(at):
-                found = entry_moments(law.entries(at, columns), shares[at])
+                found = law.entries(at, columns).mixture_moments(shares[at])
                 self.mean[rows[at], columns], self.variance[rows[at], columns] = found
 
     def __len__(self) -> int:
@@ -136,15 +135,16 @@ class Conditional:
         for rows, law in self._blocks():
             at, columns = np.nonzero(law.missing)
             entries, weights = law.entries(at, columns), self.weights[rows[at]]
-            low[rows[at], columns] = entry_quantile(entries, weights, tail)
-            high[rows[at], columns] = entry_quantile(entries, weights, 1.0 - tail)
+            low[rows[at], columns] = entries.mixture_quantile(weights, tail)
+            high[rows[at], columns] = entries.mixture_quantile(weights, 1.0 - tail)
         return low, high
 
     def probabilities(self, column: int, values: Array) -> Array:
         """Return the probability of each of a few values of a column that is missing in every row and takes no others.
 
         In each component the density of the column, given the observed ones, is shared out among the values. So a component in
-        which the column hardly varies counts no more than its weight.
+        which the column hardly varies counts no more than its weight. Counts and flags have probabilities, which Bayes' rule
+        needs no such care for.
 
         Parameters
         ----------
@@ -164,9 +164,7 @@ class Conditional:
         found = np.empty((len(self), len(given)))
         for rows, law in self._blocks():
             entries = law.entries(np.arange(len(rows)), np.full(len(rows), column))
-            logs = np.stack([entries.log_density(np.full(len(rows), value)) for value in given], axis=2)
-            shares = np.exp(logs - logsumexp(logs, axis=2, keepdims=True))
-            found[rows] = np.einsum("nk,nkc->nc", self.weights[rows], shares)
+            found[rows] = entries.mixture_shares(self.weights[rows], given)
         return found
 
     def mode(self) -> Array:
@@ -263,13 +261,13 @@ def _highest(law: ConditionalLaw, weights: Array, rows: Array) -> Array:
     """The highest of the modes that a climb from the centre of each component comes to."""
     at, columns = np.nonzero(law.missing)
     entries = law.entries(at, columns)
-    spread = np.sqrt(entry_moments(entries, weights[at])[1])
+    spread = np.sqrt(entries.mixture_moments(weights[at])[1])
     fine = np.zeros_like(rows)
     fine[at, columns] = MODE_PRECISION * np.where(np.isfinite(spread), spread, np.abs(entries.mean).max(axis=1))
     with np.errstate(divide="ignore"):
         log_weights = np.log(weights)
     centres = np.repeat(rows[None], weights.shape[1], axis=0)
-    centres[:, at, columns] = entries.mean.T
+    centres[:, at, columns] = entries.peak.T
     peaks = np.stack([logsumexp(log_weights + law.log_density(centre), axis=1) for centre in centres])
     best, height = rows.copy(), np.full(len(rows), -np.inf)
     for start, peak in zip(centres, peaks, strict=True):

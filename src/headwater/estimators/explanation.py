@@ -12,10 +12,12 @@ from scipy.special import logsumexp, ndtri_exp
 from headwater.core.batch import NO_LABELS
 from headwater.core.statistics import Array
 from headwater.core.values import AnyArray
+from headwater.estimators.column_kinds import BERNOULLI
 from headwater.estimators.conditional import Conditional, checked_level, row_blocks
 from headwater.estimators.reason_table import ReasonTable
+from headwater.estimators.table_schema import TableSchema
 from headwater.families.conditional_law import ConditionalLaw, Places
-from headwater.families.entry_mixture import entry_log_density, entry_log_tail, entry_quantile
+from headwater.families.entry_mixture import entry_log_density
 from headwater.families.posterior import posterior
 
 USUAL = 0.01  # tail probability from which a column by itself is usual
@@ -33,11 +35,13 @@ class Explanation:
         The rows.
     tail : ndarray of shape (n_samples, n_features)
         Two-sided tail probability of each entry, given the other columns of its row: the smaller, the odder. Comparable between
-        columns of any unit. NaN where an entry is missing.
+        columns of any unit. Of a category, the probability of all that are no more probable. NaN where an entry is missing.
     surprise : ndarray of shape (n_samples, n_features)
-        Minus the log-density of each entry given the others, in nats. Depends on the unit of its column.
+        Minus the log-density of each entry given the others, in nats, or log-probability of a category, flag or count. A
+        density depends on the unit of its column.
     expected, low, high : ndarray of shape (n_samples, n_features)
-        What the other columns expect of each entry: mean, and a central interval of probability `level`.
+        What the other columns expect of each entry: mean, and a central interval of probability `level`. Of a category or a
+        flag the most probable one, and no interval. Categories are words: then `values` and `expected` hold objects.
     deviations : ndarray of shape (n_samples, n_features)
         The same as standard deviations of a normal law, negative below the expected value.
     level : float
@@ -57,27 +61,42 @@ class Explanation:
     ['x1', 'x2']
     """
 
-    def __init__(self, law: Conditional, columns: Sequence[str], level: float) -> None:
+    values: AnyArray
+    expected: AnyArray
+    low: AnyArray
+    high: AnyArray
+
+    def __init__(self, law: Conditional, columns: Sequence[str], level: float, words: TableSchema | None = None) -> None:
         self.level = checked_level(level)
-        self.columns, self._law, self.values = tuple(map(str, columns)), law, law._X
-        tail = 0.5 - 0.5 * self.level
-        shape = self.values.shape
+        self.columns, self._law, self._rows = tuple(map(str, columns)), law, law._X
+        self._measure()
+        if words is None:
+            self.values = self._rows
+            return
+        self.values, self.expected = words.table(self._rows), words.table(self.expected)
+        for place in (*words.codebook.columns, *(at for at, kind in enumerate(words.kinds) if kind == BERNOULLI)):
+            self._expects[:, place] = self.low[:, place] = self.high[:, place] = np.nan
+
+    def _measure(self) -> None:
+        law, tail, shape = self._law, 0.5 - 0.5 * self.level, self._rows.shape
         self._log_tail, self.surprise = np.full(shape, np.nan), np.full(shape, np.nan)
-        self.expected, self.low, self.high = law.mean.copy(), np.empty(shape), np.empty(shape)
+        self.expected = np.where(law.missing, law.mean, np.nan)
+        self.low, self.high = np.full(shape, np.nan), np.full(shape, np.nan)
         if law.missing.any():
-            self.low, self.high = law.interval(self.level)
+            low, high = law.interval(self.level)
+            self.low[law.missing], self.high[law.missing] = low[law.missing], high[law.missing]
         for rows, block in law._blocks():
             weights, entries, at, columns_at = leave_one_out(block, law._log_weights)
             if not len(at):
                 continue
             places = rows[at], columns_at
-            observed = self.values[places]
-            self._log_tail[places] = entry_log_tail(entries, weights, observed)
+            observed = self._rows[places]
+            self._log_tail[places] = entries.mixture_log_tail(weights, observed)
             self.surprise[places] = -entry_log_density(entries, weights, observed)
-            self.expected[places] = (weights * entries.mean).sum(axis=1)
-            self.low[places] = entry_quantile(entries, weights, tail)
-            self.high[places] = entry_quantile(entries, weights, 1.0 - tail)
-        self.tail = np.exp(self._log_tail)
+            self.expected[places] = entries.mixture_moments(weights)[0]
+            self.low[places] = entries.mixture_quantile(weights, tail)
+            self.high[places] = entries.mixture_quantile(weights, 1.0 - tail)
+        self.tail, self._expects = np.exp(self._log_tail), self.expected.copy()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -89,7 +108,7 @@ class Explanation:
         In standard deviations, negative below the expected value; NaN where an entry is missing.
         """
         size = -ndtri_exp(np.minimum(self._log_tail - np.log(2.0), -np.log(2.0)))
-        return np.asarray(np.where(self.values < self.expected, -size, size))
+        return np.asarray(np.where(self._rows < self._expects, -size, size))
 
     def top(self, k: int = 3) -> ReasonTable:
         """Return the oddest columns of each row, the oddest first.
@@ -223,7 +242,7 @@ def _checked_number(k: object) -> int:
     return int(k)
 
 
-def _listed(array: Array) -> list[list[float | None]]:
+def _listed(array: AnyArray) -> list[list[object]]:
     values = array.astype(object)
-    values[np.isnan(array)] = None
+    values[values != values] = None  # NaN
     return [list(row) for row in values]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -26,6 +26,7 @@ from headwater.estimators.describers.family_mixture import MOMENT_ROWS, FamilyMi
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.estimators.traits import Taken
 from headwater.families.family import Family
+from headwater.models.mixture import Mixture
 from headwater.models.seeding import INIT_PARAMS
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 
 def _has_predictive(model: FamilyMixture) -> bool:
+    if model._has_state():  # a column that a parameter names is known
+        return "predictive" in cast(Mixture, model._learner.model).family.readouts
     return "predictive" in model._family_of(1).readouts
 
 

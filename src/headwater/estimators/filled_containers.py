@@ -42,7 +42,7 @@ def _fill_pandas(X: Any, missing: NDArray[np.bool_], filled: Array) -> Any:
         values = filled[gaps, column]
         kind = np.dtype(getattr(old.dtype, "numpy_dtype", old.dtype))  # of the values, where the type has a mask beside them
         new = old.array.copy()
-        new[gaps] = _whole(values, kind) if kind.kind in "biu" else values.astype(kind)
+        new[gaps] = as_whole(values, kind) if kind.kind in "biu" else values.astype(kind)
         result.isetitem(column, type(old)(new, index=old.index, name=old.name, dtype=old.dtype))
     return result
 
@@ -53,7 +53,7 @@ def _fill_polars(X: Any, missing: NDArray[np.bool_], filled: Array) -> Any:
         old, gaps = X.to_series(column), missing[:, column]
         values = filled[gaps, column]
         if old.dtype.is_integer() or str(old.dtype) == "Boolean":
-            values = _whole(values, np.dtype(str(old.dtype).lower().replace("boolean", "bool")))
+            values = as_whole(values, np.dtype(str(old.dtype).lower().replace("boolean", "bool")))
         new = type(old)(values=values).cast(old.dtype)
         result = result.with_columns(old.clone().scatter(np.flatnonzero(gaps), new).alias(old.name))
     return result
@@ -68,15 +68,15 @@ def _fill_arrow(X: Any, missing: NDArray[np.bool_], filled: Array) -> Any:
         old, gaps = X.column(column), missing[:, column]
         values = filled[gaps, column]
         if types.is_boolean(old.type) or types.is_integer(old.type):
-            values = _whole(values, np.dtype(old.type.to_pandas_dtype()))
+            values = as_whole(values, np.dtype(old.type.to_pandas_dtype()))
         whole = old.combine_chunks() if hasattr(old, "combine_chunks") else old
         new = compute.replace_with_mask(whole, pa.array(gaps), pa.array(values).cast(old.type, safe=False))
         result = result.set_column(column, X.schema.field(column), new)
     return result
 
 
-def _whole(values: Array, kind: np.dtype[Any]) -> AnyArray:
-    """The nearest values that a type for whole numbers, or for true and false, holds."""
+def as_whole(values: Array, kind: np.dtype[Any]) -> AnyArray:
+    """Return the nearest values that a type for whole numbers, or for true and false, holds."""
     if kind.kind == "b":
         return np.asarray(values >= 0.5)
     limits = np.iinfo(kind)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from headwater.core.chunk import Chunk
+from headwater.core.statistics import Array
 from headwater.core.validation import one_line
 from headwater.core.values import RandomState, Rows, Values
 from headwater.diagnostics.component_description import column_names
@@ -18,7 +19,11 @@ from headwater.estimators.calls import answers_at_once, answers_by_chunk, reads
 from headwater.estimators.conditional import Conditional
 from headwater.estimators.explanation import Explanation
 from headwater.estimators.filled_containers import fill_container
+from headwater.estimators.filled_tables import fill_table
 from headwater.estimators.gap_rows import check_gap_rows
+from headwater.estimators.table_conditional import TableConditional
+from headwater.estimators.table_schema import TableSchema
+from headwater.families.conditional_law import Mask
 
 if TYPE_CHECKING:
     from headwater.estimators.column_views import ColumnClassifier, ColumnRegressor
@@ -29,8 +34,18 @@ METHODS = ("mean", "mode", "sample")
 class GapAnswers:
     """Answers about rows with gaps, for mixtures."""
 
+    def _gap_rows(self, X: Rows) -> tuple[Array, Mask]:
+        """Return rows as the model knows its columns, NaN for what is missing, and which entries are to be told."""
+        rows = check_gap_rows(self, X)
+        return rows, np.isnan(rows)
+
+    @property
+    def _words(self) -> TableSchema | None:
+        """What the columns of a table are; None of a model of numbers."""
+        return None
+
     @answers_at_once
-    def condition(self, X: Rows, *, predictive: bool = False) -> Conditional:
+    def condition(self, X: Rows, *, predictive: bool = False) -> Conditional | TableConditional:
         """Return what the model knows of the missing entries of rows, given the observed ones.
 
         Parameters
@@ -43,7 +58,7 @@ class GapAnswers:
 
         Returns
         -------
-        law : Conditional
+        law : Conditional, or TableConditional of a model of tables
             Weights of the components, means, variances, intervals, modes, draws and densities of the missing entries.
 
         Examples
@@ -56,7 +71,8 @@ class GapAnswers:
         >>> model.condition([[np.nan, 4.0]]).mean.round(2).tolist()
         [[1.0, 4.0]]
         """
-        return _condition(self, X, predictive)
+        law = _condition(self, X, predictive)
+        return law if self._words is None else TableConditional(law, self._words, _names(self, law.mean.shape[1]), self)
 
     @answers_by_chunk
     def impute(self, X: Rows, method: Literal["mean", "mode", "sample"] = "mean", random_state: RandomState = None) -> Any:
@@ -67,8 +83,9 @@ class GapAnswers:
         X : array-like of shape (n_samples, n_features)
             The rows; NaN, None or null for what is missing.
         method : {"mean", "mode", "sample"}, default="mean"
-            The conditional mean, which has the least squared error; the most probable values of all gaps of a row together; or
-            a draw, which keeps the spread of the columns and how they hang together.
+            The conditional mean, which has the least squared error, and of categories and flags the most probable one; the most
+            probable values of all gaps of a row together, which are whole numbers for counts; or a draw, which keeps the spread
+            of the columns and how they hang together.
         random_state : int, RandomState, Generator or None
             What is random of a draw.
 
@@ -76,7 +93,7 @@ class GapAnswers:
         -------
         X : ndarray or data frame
             The rows, in the container that came in, with its types, names and index. Observed values are as they were. A column
-            of a type for whole numbers gets whole numbers.
+            of a type for whole numbers gets whole numbers. Columns that a model of tables leaves out keep their gaps.
 
         Examples
         --------
@@ -96,7 +113,8 @@ class GapAnswers:
             filled = law.sample(1, _after(random_state, skip))[0]
         else:
             filled = law.mode() if method == "mode" else law.mean
-        return fill_container(X, law.missing, filled)
+        words = self._words
+        return fill_container(X, law.missing, filled) if words is None else fill_table(X, law.missing, filled, words)
 
     @answers_at_once
     def explain(self, X: Rows, *, level: float = 0.9, predictive: bool = False) -> Explanation:
@@ -128,7 +146,7 @@ class GapAnswers:
         [[False, False], [True, True]]
         """
         law = _condition(self, X, predictive)
-        return Explanation(law, _names(self, law.mean.shape[1]), level)
+        return Explanation(law, _names(self, law.mean.shape[1]), level, self._words)
 
     @reads
     def regressor(self, column: str | int) -> ColumnRegressor:
@@ -149,15 +167,16 @@ class GapAnswers:
         return ColumnRegressor(self, column)._bound()
 
     @reads
-    def classifier(self, column: str | int, classes: Values) -> ColumnClassifier:
+    def classifier(self, column: str | int, classes: Values = None) -> ColumnClassifier:
         """Return a classifier that predicts one column of few values from the others, as scikit-learn has them, fitted.
 
         Parameters
         ----------
         column : str or int
             Name or place of the column.
-        classes : array-like of shape (n_classes,)
-            The values that the column takes. The mixture has learned numbers, and does not know which they were.
+        classes : array-like of shape (n_classes,), optional
+            The values that the column takes. A column of categories or flags knows them; of a column of numbers the mixture
+            does not know which they were.
 
         Returns
         -------
@@ -170,10 +189,10 @@ class GapAnswers:
 
 
 def _condition(model: Any, X: Rows, predictive: bool) -> Conditional:
-    rows = check_gap_rows(model, X)
+    rows, missing = model._gap_rows(X)
     mixture = model._model
     parameters = mixture.readout("predictive", *model._proper_belief()) if predictive else model._read().parameters
-    return Conditional(mixture.family, parameters.log_weights, parameters.components, rows, np.isnan(rows))
+    return Conditional(mixture.family, parameters.log_weights, parameters.components, rows, missing)
 
 
 def _names(model: Any, width: int) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithm import Algorithm
@@ -228,6 +229,10 @@ class MixedMixture(TableMixture):
         blocks = cast(Product, cast(Mixture, learner.model).family).blocks
         return next((block.family.levels for block in blocks if isinstance(block.family, CategoryTables)), ())
 
+    def _to_predict(self, column: str | int, kind: str) -> Self:
+        given = dict(self.columns) if isinstance(self.columns, dict) else {}
+        return clone(self).set_params(columns={**given, column: given.get(column, kind)})
+
     # What was learned
 
     @property
@@ -280,6 +285,15 @@ class MixedMixture(TableMixture):
         self._fitted()
         levels = (one.as_array() for one in self._schema.codebook.levels)
         return dict(zip(self._names_of(CATEGORICAL), levels, strict=True))
+
+    def _belief_blocks(self, prior: Any, totals: Any) -> list[tuple[Any, Any, Any]]:
+        blocks = cast(Product, self._model.family).blocks
+        return [(block.family, *parts) for block, *parts in zip(blocks, prior.blocks, totals.blocks, strict=True)]
+
+    def _block_value_names(self) -> list[list[str]]:
+        blocks = [block.name for block in cast(Product, self._model.family).blocks]
+        names = [self._names_of(kind) for kind in blocks]
+        return [self._category_names(one) if kind == CATEGORICAL else one for kind, one in zip(blocks, names, strict=True)]
 
     def _indicators(self) -> list[tuple[str, Array, Array]]:
         found = []

@@ -8,17 +8,19 @@ from dataclasses import replace
 from typing import ClassVar, Literal, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaincinv
 from sklearn.utils._param_validation import Interval
 
 from headwater.core.algorithm import Algorithm
 from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
-from headwater.core.values import Matrix, RandomState, Row, Values
+from headwater.core.values import Matrix, RandomState, Row, Rows, Values
 from headwater.diagnostics.component_intervals import ComponentIntervals, component_intervals
 from headwater.estimators.calls import reads
 from headwater.estimators.column_mixture import ColumnMixture, check_level, find_column, spread_prior
 from headwater.estimators.family_mixture import FamilyMixture
+from headwater.estimators.gap_rows import check_gap_rows
 from headwater.estimators.traits import Taken
 from headwater.families.poisson import Poisson
 
@@ -192,11 +194,23 @@ class PoissonMixture(ColumnMixture):
             exposure = rows.values[~uncounted, at]
         else:
             exposure = rows[:, at]
+        self._refuse_exposure(exposure)
+        return rows
+
+    def _refuse_exposure(self, exposure: Array) -> None:
         wrong = exposure[~(exposure > 0.0)]
         if wrong.size:
             found = "a missing value" if np.isnan(wrong[0]) else f"{wrong[0]:g}"
             raise ValueError(f"column {self.exposure!r}, the exposure, must be positive, got {found}")
-        return rows
+
+    def _gap_rows(self, X: Rows) -> tuple[Array, NDArray[np.bool_]]:
+        """An exposure must be there, also of rows in which nothing was counted."""
+        rows = check_gap_rows(self, X)
+        self._refuse_negative(np.nan_to_num(rows, nan=0.0))
+        at = find_column(self, self.exposure, rows.shape[1], "exposure")
+        if at is not None:
+            self._refuse_exposure(rows[:, at])
+        return rows, np.isnan(rows)
 
     def _check_stored(self, X: Matrix, width: int) -> None:
         super()._check_stored(X, width)

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from headwater.core.batch import Batch
 from headwater.core.chunk import Chunk
@@ -18,12 +19,16 @@ from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import check_names, check_weights, check_width
 from headwater.core.values import Matrix, Row, Rows, Values
+from headwater.diagnostics.block_intervals import block_intervals
 from headwater.diagnostics.component_description import column_names
+from headwater.diagnostics.component_intervals import ComponentIntervals, component_intervals
 from headwater.estimators.calls import reads
 from headwater.estimators.codebook import NUMBER, Codebook, first_rows
 from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL, IGNORED
+from headwater.estimators.column_mixture import check_level
 from headwater.estimators.describers.table_mixture import TableMixtureDescriber
 from headwater.estimators.family_mixture import FamilyMixture
+from headwater.estimators.gap_answers import GapAnswers
 from headwater.estimators.recode import recode_runtime
 from headwater.estimators.table_schema import (
     EncodedChunk,
@@ -39,7 +44,7 @@ from headwater.families.category_tables import CategoryParameters
 NO_VALUES = "X must have at least one row with a value, got missing values only"
 
 
-class TableMixture(FamilyMixture):
+class TableMixture(GapAnswers, FamilyMixture):
     """Base of the mixtures of tables. A row is held as numbers: codes of categories, and NaN for gaps. Abstract."""
 
     _traits = replace(FamilyMixture._traits, takes_tables=True)
@@ -206,7 +211,58 @@ class TableMixture(FamilyMixture):
             return np.column_stack([np.asarray(one, dtype=float) for one in columns]), components
         return np.column_stack([np.asarray(one, dtype=object) for one in columns]), components
 
+    # Rows with gaps
+
+    def _gap_rows(self, X: Rows) -> tuple[Array, NDArray[np.bool_]]:
+        rows = np.array(self._rows(X).X)
+        return rows, np.isnan(rows) & self._schema.has_law
+
+    @property
+    def _words(self) -> TableSchema:
+        return self._schema
+
+    def _to_predict(self, column: str | int, kind: str) -> Self:
+        """Return a model that has learned nothing, of tables in which a column is of this kind."""
+        return clone(self)
+
     # Descriptions
+
+    @reads
+    def credible_intervals(self, level: float = 0.9) -> ComponentIntervals:
+        """Return central intervals of the belief about weights, means, rates and probabilities, one by one.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Probability that each interval holds.
+
+        Returns
+        -------
+        intervals : ComponentIntervals
+            `weights` (K, 2), and `values` (K, n_values, 2) of what `columns` names: the mean of a number, the rate of a count,
+            the probability of a flag, and that of each category (`pays=card`). Printed, they are a table.
+        """
+        level = check_level(level)
+        prior, statistics, count = self._proper_belief()
+        found = self._belief_blocks(prior.components, statistics.scaled(count))
+        ends = [block_intervals(family, one, totals, level) for family, one, totals in found]
+        named = self._block_value_names()
+        kept = [(names, part) for names, part in zip(named, ends, strict=True) if part is not None]
+        names = [name for part, _ in kept for name in part]
+        values = np.concatenate([part for _, part in kept], axis=1) if kept else np.empty((self.n_components_, 0, 2))
+        return component_intervals(level, self.weight_concentration_, values, "values", names)
+
+    @abstractmethod
+    def _belief_blocks(self, prior: Any, totals: Any) -> list[tuple[Any, Any, Any]]:
+        """Return family, prior and totals of each block of columns."""
+
+    @abstractmethod
+    def _block_value_names(self) -> list[list[str]]:
+        """Return the names of the numbers that each block of columns has."""
+
+    def _category_names(self, names: Sequence[str]) -> list[str]:
+        levels = zip(names, self._schema.codebook.levels, strict=True)
+        return [f"{name}={value}" for name, one in levels for value in one.as_array()]
 
     @abstractmethod
     def _indicators(self) -> list[tuple[str, Array, Array]]:

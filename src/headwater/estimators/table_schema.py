@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from headwater.core.chunk import Chunk
 from headwater.core.statistics import LARGEST, Array
 from headwater.core.table_rows import TableRows
 from headwater.core.validation import check_shape
-from headwater.core.values import Rows
-from headwater.estimators.codebook import Codebook, Levels, as_arrow
+from headwater.core.values import AnyArray, Rows
+from headwater.estimators.codebook import NUMBER, Codebook, Levels, as_arrow
 from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL, IGNORED, POISSON
 
 
@@ -58,6 +59,43 @@ class TableSchema:
                 refuse_values(self.kinds[place], rows[:, place], name)
         return replace(self, codebook=replace(self.codebook, levels=tuple(levels.values()))), rows
 
+    @property
+    def has_law(self) -> NDArray[np.bool_]:
+        """Which columns (d,) a model knows something of: not those that are left out, or of which no category was seen."""
+        found = np.array([kind != IGNORED for kind in self.kinds])
+        for place, size in zip(self.codebook.columns, self.codebook.sizes, strict=True):
+            found[place] = size > 0
+        return found
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether all columns hold numbers, so that rows of the table are an array of them."""
+        return BERNOULLI not in self.kinds and all(one.holds in (NUMBER, "") for one in self.codebook.levels)
+
+    def levels_of(self, place: int) -> Levels | None:
+        """Return the categories of a column; None if it holds none."""
+        return dict(zip(self.codebook.columns, self.codebook.levels, strict=True)).get(place)
+
+    def words(self, rows: Array) -> list[AnyArray]:
+        """Return the columns of rows: numbers, categories, and booleans of what is nearer to yes; None where there is none."""
+        found: list[AnyArray] = []
+        for place, column in enumerate(rows.T):
+            levels = self.levels_of(place)
+            if levels is not None:
+                found.append(levels.words(column))
+            elif self.kinds[place] == BERNOULLI:
+                found.append(_flags(column))
+            else:
+                found.append(np.asarray(column))
+        return found
+
+    def table(self, rows: Array) -> AnyArray:
+        """Return rows (n, d) with categories and booleans: an array of objects, or of numbers if all are."""
+        columns = self.words(rows)
+        if self.is_numeric:
+            return np.column_stack([_as_numbers(one) for one in columns])
+        return np.column_stack([np.asarray(one, dtype=object) for one in columns])
+
     def decode(self, rows: Array) -> list[Any]:
         """Return the columns of rows: numbers, categories or booleans."""
         levels = dict(zip(self.codebook.columns, self.codebook.levels, strict=True))
@@ -67,11 +105,29 @@ class TableSchema:
         ]
 
 
+@dataclass(frozen=True, eq=False)
+class TableColumns:
+    """Columns as they are, side by side, with names or without."""
+
+    names: list[str] | None
+    columns: list[Any]
+
+    def __len__(self) -> int:
+        return _n_rows(self.columns)
+
+    def with_column(self, place: int, name: str | None, column: object) -> TableColumns:
+        """Return the columns with one more."""
+        names = None if self.names is None or name is None else [*self.names[:place], name, *self.names[place:]]
+        return TableColumns(names, [*self.columns[:place], column, *self.columns[place:]])
+
+
 def split_table(X: Rows, owner: str) -> tuple[list[str] | None, list[object]]:
     """Return the names of the columns, if they have any, and the columns of a frame, a table, an array or a chunk."""
     if isinstance(X, Chunk):
         names, columns = split_table(X.X, owner)
         return (list(X.columns) if X.columns is not None else names), columns
+    if isinstance(X, TableColumns):
+        return X.names, X.columns
     if isinstance(X, TableRows):
         return split_table(X.table, owner)
     if issparse(X):
@@ -118,6 +174,21 @@ def one_row_columns(x: object, names: Sequence[str] | None) -> tuple[list[str] |
 def _one_value(value: object) -> object:
     plain = value.item() if isinstance(value, np.generic) else value
     return pa.array([plain], from_pandas=True)
+
+
+def _is_none(values: AnyArray) -> NDArray[np.bool_]:
+    return np.array([value is None for value in values.tolist()], dtype=np.bool_)
+
+
+def _as_numbers(values: AnyArray) -> Array:
+    return np.where(_is_none(values), np.nan, values).astype(float) if values.dtype == object else np.asarray(values, float)
+
+
+def _flags(column: Array) -> AnyArray:
+    """Booleans, None for gaps."""
+    found = (column >= 0.5).astype(object)
+    found[np.isnan(column)] = None
+    return found
 
 
 def _is_plain(X: object) -> bool:

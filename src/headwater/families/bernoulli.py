@@ -15,8 +15,10 @@ from scipy.special import betaln, digamma
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
-from headwater.families.columns import PRIOR_ROWS, ColumnFamily, column_means, fill_gaps, split_gaps, spread_guess
+from headwater.families.columns import PRIOR_ROWS, ColumnFamily, column_means, fill_gaps, mark_gaps, split_gaps, spread_guess
 from headwater.families.components import ComponentStatistics
+from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
+from headwater.families.discrete_entries import FlagEntries
 from headwater.families.geometry import RowGeometry
 
 LEAST_GUESS = 0.01  # probability of what no row of the warm-up has, or all of them lack
@@ -117,6 +119,14 @@ class Bernoulli(ColumnFamily[BetaPrior, BernoulliStatistics, BernoulliParameters
     def find_impossible(self, totals: BernoulliStatistics) -> NDArray[np.bool_]:
         impossible = (totals.ones < 0.0) | (totals.ones > totals.seen * (1.0 + 1e-9) + 1e-12)
         return np.asarray((totals.count < 0.0) | impossible.any(axis=1))
+
+    def conditional(self, parameters: BernoulliParameters, X: Matrix, missing: Mask) -> ConditionalLaw:
+        """Return the law of missing columns under each component: what is observed says nothing of them but the component."""
+
+        def law_of(rows: Places, columns: Places) -> FlagEntries:
+            return FlagEntries(parameters.log_ones.T[columns], parameters.log_zeros.T[columns])
+
+        return IndependentColumns(np.where(missing, 0.0, mark_gaps(X)), missing, self.n_components, law_of)
 
     def belief(self, prior: BetaPrior, totals: BernoulliStatistics) -> tuple[Array, Array]:
         """Return the parameters (K, d) of the Beta belief about every probability."""

@@ -18,9 +18,11 @@ from scipy.special import digamma, gammaln
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
-from headwater.core.values import Values
+from headwater.core.values import Matrix, Values
+from headwater.families.category_entries import CategoryEntries
 from headwater.families.columns import PRIOR_ROWS
 from headwater.families.components import ComponentStatistics
+from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
 from headwater.families.family import Family
 from headwater.families.geometry import Geometry, RowGeometry
 
@@ -138,6 +140,15 @@ class CategoryTables(Family[CategoryPrior, CategoryStatistics, CategoryParameter
 
     def find_impossible(self, totals: CategoryStatistics) -> NDArray[np.bool_]:
         return np.asarray((totals.count < 0.0) | (totals.table < 0.0).any(axis=(1, 2)))
+
+    def conditional(self, parameters: CategoryParameters, X: Matrix, missing: Mask) -> ConditionalLaw:
+        """Return the law of the codes of missing columns under each component."""
+        levels = self.levels or (self.capacity,) * X.shape[1]
+
+        def law_of(rows: Places, columns: Places) -> CategoryEntries:
+            return CategoryEntries(parameters.logs, levels, columns)
+
+        return IndependentColumns(np.where(missing, 0.0, X), missing, self.n_components, law_of)
 
     def belief(self, prior: CategoryPrior, totals: CategoryStatistics) -> Array:
         """Return Dirichlet parameters (K, d, capacity + 1) of the belief about every table."""

@@ -71,44 +71,52 @@ class ConditionalLaw(ABC):
 class IndependentColumns(ConditionalLaw):
     """Columns that are independent in each component: what is missing is left out, and knows nothing of the others.
 
-    `law_of(columns)` returns the laws (e, K) of entries of these columns.
+    `law_of(rows, columns)` returns the laws (e, K) of entries in these places. Columns that are `given`, such as an exposure,
+    are never missing and have no law.
     """
 
     rows: Array
     missing: Mask
     n_components: int
-    law_of: Callable[[Places], EntryLaw]
+    law_of: Callable[[Places, Places], EntryLaw]
+    given: tuple[int, ...] = ()
+
+    @property
+    def _seen(self) -> Mask:
+        """Observed entries (n, d) that have a law."""
+        seen = ~self.missing
+        seen[:, list(self.given)] = False
+        return seen
 
     def _observed(self) -> tuple[Places, Places, EntryLaw]:
-        rows, columns = np.nonzero(~self.missing)
-        return rows, columns, self.law_of(columns)
+        rows, columns = np.nonzero(self._seen)
+        return rows, columns, self.law_of(rows, columns)
 
     def _column_logs(self, of: Array, chosen: Mask) -> Array:
         """Log-densities (n, d, K) of chosen entries; 0 elsewhere."""
         logs = np.zeros((*of.shape, self.n_components))
         rows, columns = np.nonzero(chosen)
-        logs[rows, columns] = self.law_of(columns).log_density(of[rows, columns])
+        logs[rows, columns] = self.law_of(rows, columns).log_density(of[rows, columns])
         return logs
 
     @property
     def log_marginal(self) -> Array:
-        return np.asarray(self._column_logs(self.rows, ~self.missing).sum(axis=1))
+        return np.asarray(self._column_logs(self.rows, self._seen).sum(axis=1))
 
     def entries(self, rows: Places, columns: Places) -> EntryLaw:
-        return self.law_of(columns)
+        return self.law_of(rows, columns)
 
     def covariances(self) -> Array:
         n, width = self.rows.shape
         found = np.zeros((n, self.n_components, width, width))
         rows, columns = np.nonzero(self.missing)
-        found[rows, :, columns, columns] = self.law_of(columns).variance
+        found[rows, :, columns, columns] = self.law_of(rows, columns).variance
         return found
 
     def draw(self, components: Places, uniforms: Array) -> Array:
         filled = self.rows.copy()
         rows, columns = np.nonzero(self.missing)
-        values = self.law_of(columns).quantile(uniforms[rows, columns])
-        filled[rows, columns] = values[np.arange(len(rows)), components[rows]]
+        filled[rows, columns] = self.law_of(rows, columns).draw(components[rows], uniforms[rows, columns])
         return filled
 
     def log_density(self, of: Array) -> Array:
@@ -117,19 +125,27 @@ class IndependentColumns(ConditionalLaw):
     def ascend(self, of: Array, shares: Array) -> Array:
         better = of.copy()
         rows, columns = np.nonzero(self.missing)
-        better[rows, columns] = self.law_of(columns).ascend(of[rows, columns], shares[rows])
+        better[rows, columns] = self.law_of(rows, columns).ascend(of[rows, columns], shares[rows])
         return better
 
     def without_column(self) -> tuple[Array, EntryLaw, Places, Places]:
         rows, columns, law = self._observed()
-        logs = self._column_logs(self.rows, ~self.missing)
+        logs = self._column_logs(self.rows, self._seen)
         return logs.sum(axis=1)[rows] - logs[rows, columns], law, rows, columns
 
     def without_pair(self) -> tuple[Array, Array, Array]:
         rows, columns, law = self._observed()
-        logs = np.moveaxis(self._column_logs(self.rows, ~self.missing), 2, 1)
+        logs = np.moveaxis(self._column_logs(self.rows, self._seen), 2, 1)
         tails = np.zeros_like(logs)
-        tails[rows, :, columns] = np.log(2.0) + np.minimum(*law.log_beyond(self.rows[rows, columns]))
+        tails[rows, :, columns] = law.log_tail(self.rows[rows, columns])
         pair, both = logs[..., :, None] + logs[..., None, :], tails[..., :, None] + tails[..., None, :]
-        # Fisher: the product of two independent probabilities is less than p with probability p (1 - log p).
-        return logs.sum(axis=2)[..., None, None] - pair, pair, np.minimum(both + np.log1p(-np.minimum(both, 0.0)), 0.0)
+        return logs.sum(axis=2)[..., None, None] - pair, pair, join_tails(both)
+
+
+def join_tails(both: Array) -> Array:
+    """Return the log-probability of a pair as far off, by the sum of the log-probabilities of two independent columns.
+
+    Fisher: the product of two independent probabilities is less than p with probability p (1 - log p), or less if they are
+    those of discrete values.
+    """
+    return np.asarray(np.minimum(both + np.log1p(-np.minimum(both, 0.0)), 0.0))

@@ -1,6 +1,7 @@
 """Laws of single entries under each of K components: what a column may be, given the component and the columns that are known.
 
-Every array is (e, K): e entries, K components; or of a shape that broadcasts to it. Values are (e,).
+Every array is (e, K): e entries, K components; or of a shape that broadcasts to it. Values are (e,). `OrderedEntries` are
+numbers, `CategoryEntries` (category_entries.py) are codes, whose order says nothing.
 """
 
 from __future__ import annotations
@@ -11,26 +12,32 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, log_ndtr, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import gammaln, log_ndtr, logsumexp, ndtr, ndtri, stdtr, stdtrit
 
 from headwater.core.statistics import Array
+from headwater.families.entry_mixture import entry_log_density, entry_log_tail, entry_moments, entry_quantile
 
 FARTHEST = 1e150  # standard deviations, whose square is a number
 LOG_ROOT_TWO_PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
 class EntryLaw(ABC):
-    """The law of each of e entries under each component."""
+    """The law of each of e entries under each component, and of mixtures of the components with weights (e, K)."""
 
     @property
     @abstractmethod
     def mean(self) -> Array:
-        """Means (e, K)."""
+        """Means (e, K); of a category the most probable code."""
 
     @property
     @abstractmethod
     def variance(self) -> Array:
-        """Variances (e, K)."""
+        """Variances (e, K); of a category those of the indicators of its codes, summed."""
+
+    @property
+    def peak(self) -> Array:
+        """Most probable values (e, K); by default the means."""
+        return self.mean
 
     @abstractmethod
     def select(self, entries: NDArray[np.int64] | NDArray[np.bool_]) -> Self:
@@ -39,6 +46,41 @@ class EntryLaw(ABC):
     @abstractmethod
     def log_density(self, values: Array) -> Array:
         """Return log-densities (e, K), or log-probabilities."""
+
+    @abstractmethod
+    def log_tail(self, values: Array) -> Array:
+        """Return the logarithm (e, K) of the probability of what is at least as far off as the value, in each component."""
+
+    @abstractmethod
+    def ascend(self, values: Array, shares: Array) -> Array:
+        """Return values (e,) whose log-density, averaged by shares (e, K), is no lower: a step to a mode of the mixture."""
+
+    @abstractmethod
+    def draw(self, components: NDArray[np.int64], uniforms: Array) -> Array:
+        """Return a value (e,) of each entry under one component (e,), by one uniform number (e,) each."""
+
+    @abstractmethod
+    def mixture_moments(self, weights: Array) -> tuple[Array, Array]:
+        """Return mean and variance (e,) of the mixtures."""
+
+    @abstractmethod
+    def mixture_log_tail(self, weights: Array, values: Array) -> Array:
+        """Return the logarithm (e,) of the probability of what is at least as far off as the value, in the mixture."""
+
+    @abstractmethod
+    def mixture_quantile(self, weights: Array, probability: float) -> Array:
+        """Return the value (e,) that the mixtures do not exceed with this probability; NaN where values have no order."""
+
+    def mixture_shares(self, weights: Array, values: Array) -> Array:
+        """Return the probability (e, c) of each of c values, if the entry takes no others, by Bayes' rule."""
+        logs = [entry_log_density(self, weights, np.full(len(weights), value)) for value in values]
+        shares = np.column_stack(logs)
+        shares = np.exp(shares - shares.max(axis=1, keepdims=True))
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+class OrderedEntries(EntryLaw):
+    """Laws of numbers."""
 
     @abstractmethod
     def below(self, values: Array) -> Array:
@@ -56,13 +98,31 @@ class EntryLaw(ABC):
     def quantile(self, probability: Array) -> Array:
         """Return the value (e, K) that is not exceeded with this probability, (e,) or a number."""
 
-    @abstractmethod
-    def ascend(self, values: Array, shares: Array) -> Array:
-        """Return values (e,) whose log-density, averaged by shares (e, K), is no lower: a step to a mode of the mixture."""
+    def log_tail(self, values: Array) -> Array:
+        return np.asarray(np.minimum(np.log(2.0) + np.minimum(*self.log_beyond(values)), 0.0))
+
+    def draw(self, components: NDArray[np.int64], uniforms: Array) -> Array:
+        found = self.quantile(uniforms)
+        return np.asarray(np.broadcast_to(found, (len(components), found.shape[1]))[np.arange(len(components)), components])
+
+    def mixture_moments(self, weights: Array) -> tuple[Array, Array]:
+        return entry_moments(self, weights)
+
+    def mixture_log_tail(self, weights: Array, values: Array) -> Array:
+        return entry_log_tail(self, weights, values)
+
+    def mixture_quantile(self, weights: Array, probability: float) -> Array:
+        return entry_quantile(self, weights, probability)
+
+    def mixture_shares(self, weights: Array, values: Array) -> Array:
+        """Share out the density in each component: so one in which the entry hardly varies counts no more than its weight."""
+        logs = np.stack([self.log_density(np.full(len(weights), value)) for value in values], axis=2)
+        shares = np.exp(logs - logsumexp(logs, axis=2, keepdims=True))
+        return np.asarray(np.einsum("ek,ekc->ec", weights, shares))
 
 
 @dataclass(frozen=True)
-class NormalEntries(EntryLaw):
+class NormalEntries(OrderedEntries):
     """Normal laws with these centres and standard deviations."""
 
     centre: Array
@@ -107,7 +167,7 @@ class NormalEntries(EntryLaw):
 
 
 @dataclass(frozen=True)
-class StudentEntries(EntryLaw):
+class StudentEntries(OrderedEntries):
     """Student's t with these centres, scales and degrees of freedom."""
 
     centre: Array

@@ -1,12 +1,16 @@
-"""Mixtures of the laws of single entries: densities, tail probabilities and exact quantiles, for weights (e, K)."""
+"""Mixtures of the laws of numbers: densities, tail probabilities and exact quantiles, for weights (e, K)."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import logsumexp
 
 from headwater.core.statistics import Array
-from headwater.families.entry_law import EntryLaw
+
+if TYPE_CHECKING:
+    from headwater.families.entry_law import EntryLaw, OrderedEntries
 
 LEAST_TAIL = 1e-250  # a smaller probability is summed by its logarithms
 MOST_STEPS = 200  # of a search that halves its bracket at worst; 64 are enough for any bracket of numbers of one size
@@ -27,7 +31,7 @@ def entry_log_density(law: EntryLaw, weights: Array, values: Array) -> Array:
         return np.asarray(logsumexp(np.log(weights) + law.log_density(values), axis=1))
 
 
-def entry_log_tail(law: EntryLaw, weights: Array, values: Array) -> Array:
+def entry_log_tail(law: OrderedEntries, weights: Array, values: Array) -> Array:
     """Return the logarithm (e,) of the two-sided tail probability: twice the smaller of those of no more and of no less."""
     below, above = (weights * law.below(values)).sum(axis=1), (weights * law.above(values)).sum(axis=1)
     tail = np.minimum(below, above)
@@ -41,7 +45,7 @@ def entry_log_tail(law: EntryLaw, weights: Array, values: Array) -> Array:
     return np.asarray(np.minimum(logs + np.log(2.0), 0.0))
 
 
-def entry_quantile(law: EntryLaw, weights: Array, probability: float) -> Array:
+def entry_quantile(law: OrderedEntries, weights: Array, probability: float) -> Array:
     """Return the value (e,) that the mixtures do not exceed with this probability.
 
     It lies between the quantiles of the components, and is found there by Newton's method, or by halves where steps of that
@@ -62,7 +66,7 @@ def entry_quantile(law: EntryLaw, weights: Array, probability: float) -> Array:
     return np.asarray(values)
 
 
-def _solve(law: EntryLaw, weights: Array, probability: float, low: Array, high: Array, start: Array) -> Array:
+def _solve(law: OrderedEntries, weights: Array, probability: float, low: Array, high: Array, start: Array) -> Array:
     values, open_ones, now, step = start.copy(), np.arange(len(start)), start, high - low
     fine = PRECISION * np.maximum(np.abs(low), np.abs(high))
     for _ in range(MOST_STEPS):

@@ -48,7 +48,7 @@ class _ColumnLaws:
     factor: Array
     predictive: GaussianParameters | None
 
-    def __call__(self, columns: Places) -> EntryLaw:
+    def __call__(self, rows: Places, columns: Places) -> EntryLaw:
         centre, scale = self.means.T[columns], 1.0 / self.factor.T[columns]
         if self.predictive is None:
             return NormalEntries(centre, scale)

@@ -17,6 +17,9 @@ from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
 from headwater.families.columns import PRIOR_ROWS, ColumnFamily, column_means, fill_gaps, mark_gaps, split_gaps, spread_guess
 from headwater.families.components import ComponentStatistics
+from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
+from headwater.families.discrete_entries import NegativeBinomialEntries, PoissonEntries
+from headwater.families.entry_law import EntryLaw
 from headwater.families.geometry import RowGeometry
 
 LEAST_RATE = 1e-12  # events a row of a component that saw none, where there is no prior
@@ -150,6 +153,22 @@ class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | Ga
     def find_impossible(self, totals: PoissonStatistics) -> NDArray[np.bool_]:
         negative = (totals.exposure < 0.0) | (totals.events < 0.0)
         return np.asarray((totals.count < 0.0) | negative.any(axis=1))
+
+    def conditional(self, parameters: PoissonParameters | GammaBelief, X: Matrix, missing: Mask) -> ConditionalLaw:
+        """Return the law of missing counts under each component, in the exposure of their rows."""
+        _, exposure = self._split(X)
+        given = () if self.exposure is None else (self.exposure,)
+        place = np.delete(np.arange(X.shape[1]), given)
+        count = np.full(X.shape[1], -1)
+        count[place] = np.arange(len(place))
+
+        def law_of(rows: Places, columns: Places) -> EntryLaw:
+            at, time = count[columns], exposure[rows]
+            if isinstance(parameters, GammaBelief):
+                return NegativeBinomialEntries(parameters.shape.T[at], parameters.rate.T[at], time)
+            return PoissonEntries(parameters.rates.T[at] * time)
+
+        return IndependentColumns(np.where(missing, 0.0, mark_gaps(X)), missing, self.n_components, law_of, given)
 
     def _n_counts(self, width: int) -> int:
         return width if self.exposure is None else width - 1

@@ -17,9 +17,12 @@ from headwater.core.batch import Batch
 from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array, Statistics
 from headwater.core.values import Index, Matrix, Values
+from headwater.families.capabilities import AnswersGaps
 from headwater.families.components import ComponentStatistics
+from headwater.families.conditional_law import ConditionalLaw, Mask
 from headwater.families.family import Family
 from headwater.families.geometry import RowGeometry
+from headwater.families.product_law import ProductLaw
 from headwater.families.soundness import find_count_problem
 
 Value = TypeVar("Value")
@@ -184,6 +187,16 @@ class Product(Family[ProductPrior, ProductStatistics, ProductParameters]):
         for block, one in zip(self.blocks, parameters.blocks, strict=True):
             found += block.family.log_densities(one, block.rows(X))
         return found
+
+    def conditional(self, parameters: ProductParameters, X: Array, missing: Mask) -> ConditionalLaw:
+        """Return the law of missing columns under each component: that of their block."""
+        laws = []
+        for block, one in zip(self.blocks, parameters.blocks, strict=True):
+            columns, family = np.array(block.columns), block.family
+            if not isinstance(family, AnswersGaps):
+                raise ValueError(f"columns that are {block.name!r} do not say what they are given the others")
+            laws.append((columns, family.conditional(one, X[:, columns], missing[:, columns])))
+        return ProductLaw(np.where(missing, 0.0, X), missing, self.n_components, tuple(laws))
 
     def collect(self, parameters: ProductParameters, X: Array, responsibilities: Array) -> ProductStatistics:
         parts = zip(self.blocks, parameters.blocks, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headwater.io.recipes.tables import TableHead, TableRecipe
+from headwater.io.recipes.typed_columns import TypedColumnsRecipe
 from headwater.io.source_reader import SourceReader
 from headwater.io.stream import Stream
 
@@ -19,9 +20,10 @@ def keep_other_columns(stream: Stream) -> Stream:
     """Return a stream that keeps every column which it does not use; the stream itself, if there is none."""
     reader = stream._reader
     recipe = reader.recipe
-    if not isinstance(recipe, TableRecipe):
+    if not isinstance(recipe, TableRecipe | TypedColumnsRecipe):
         return stream
-    used = {*(one.name for one in recipe.inputs), *recipe.companions.names}
+    inputs = recipe.names if isinstance(recipe, TypedColumnsRecipe) else [one.name for one in recipe.inputs]
+    used = {*inputs, *recipe.companions.names}
     others = tuple(name for name in source_columns(stream) if name not in used)
     if not others:
         return stream

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwater.cli.support.display import print_json
 from headwater.cli.support.failures import print_message, usage_error
@@ -16,11 +17,13 @@ from headwater.cli.support.output_files import check_output
 from headwater.cli.support.progress import print_left_out, progress_bar, share_of_bytes_read
 from headwater.cli.support.tables import format_for, table_writer
 from headwater.core.chunk import Chunk
+from headwater.core.table_rows import TableRows
 from headwater.diagnostics.component_description import column_names
 from headwater.registry import word_of
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
+    from headwater.estimators.column_views import ColumnClassifier, ColumnRegressor
     from headwater.io.stream import Stream
 
 
@@ -48,10 +51,8 @@ def write_imputed(
     rng = np.random.default_rng(seed)
     with table_writer(table.output, form) as write, progress_bar(messages, "filling", stream.total_rows) as watch:
         for chunk in stream.arriving():
-            gaps = np.isnan(np.asarray(chunk.X))
-            found = np.asarray(model.impute(Chunk(chunk.X, chunk.columns), method, rng))
-            names = column_names(model, found.shape[1])
-            write(_in_order({**dict(zip(names, found.T, strict=True)), **chunk.kept}, order))
+            columns, gaps = _impute(model, chunk, method, rng)
+            write(_in_order({**columns, **chunk.kept}, order))
             rows, filled, gappy = rows + len(chunk), filled + int(gaps.sum()), gappy + int(gaps.any(axis=1).sum())
             watch(chunk.start + len(chunk), share=share_of_bytes_read(stream))
     if table.output is not None and not messages.json:
@@ -59,6 +60,22 @@ def write_imputed(
     print_left_out(stream)
     if messages.json and table.output is not None:
         print_json({"output": str(table.output), "rows": rows, "rows_with_gaps": gappy, "values_filled": filled})
+
+
+def _impute(model: Any, chunk: Chunk, method: str, rng: np.random.Generator) -> tuple[dict[str, Any], NDArray[np.bool_]]:
+    """Return the columns of a chunk without gaps, and the entries (n, d) that were filled."""
+    if isinstance(chunk.X, TableRows):
+        before = chunk.X.table
+        after = model.impute(before, method, rng)
+        gaps = np.column_stack([_nulls(one) & ~_nulls(two) for one, two in zip(before.columns, after.columns, strict=True)])
+        return dict(zip(after.column_names, after.columns, strict=True)), gaps
+    gaps = np.isnan(np.asarray(chunk.X))
+    found = np.asarray(model.impute(Chunk(chunk.X, chunk.columns), method, rng))
+    return dict(zip(column_names(model, found.shape[1]), found.T, strict=True)), gaps
+
+
+def _nulls(column: Any) -> NDArray[np.bool_]:
+    return np.asarray(column.is_null(nan_is_null=True).to_numpy(), dtype=np.bool_)
 
 
 def write_predictions(
@@ -71,7 +88,7 @@ def write_predictions(
     kept: Sequence[str],
     column: str,
     level: float,
-    classes: Sequence[float] | None,
+    classes: Sequence[str] | None,
 ) -> None:
     """Write the prediction of one column for each row; the data need not have that column."""
     check_output(table.output)
@@ -80,12 +97,13 @@ def write_predictions(
     names = column_names(model, model.n_features_in_)
     if column not in names:
         raise usage_error(f"--column must be one of those that the model learned ({', '.join(names[:10])}), got {column!r}")
-    view = model.regressor(names.index(column)) if classes is None else model.classifier(names.index(column), classes)
+    view = _view(model, names.index(column), classes)
     stream = _open_without(reading, data, model, column, kept)
     rows = 0
     with table_writer(table.output, form) as write, progress_bar(messages, "predicting", stream.total_rows) as watch:
         for chunk in stream.arriving():
-            found = _predictions(view, np.asarray(chunk.X), level, classes)
+            rows_given = chunk.X.table if isinstance(chunk.X, TableRows) else Chunk(chunk.X, chunk.columns)
+            found = _predictions(view, rows_given, level)
             if clashing := [name for name in chunk.kept if name in found]:
                 raise usage_error(f"--keep {','.join(clashing)} has a name that predict gives to its own columns: leave it out")
             write({"row": chunk.row_numbers, **chunk.kept, **found})
@@ -96,22 +114,53 @@ def write_predictions(
         print_json({"output": str(table.output), "rows": rows, "column": column})
 
 
-def _predictions(view: Any, X: Any, level: float, classes: Sequence[float] | None) -> dict[str, Any]:
+def _view(model: Any, place: int, classes: Sequence[str] | None) -> ColumnRegressor | ColumnClassifier:
+    """Return what predicts the column: a classifier, if it holds categories or flags, or if classes were named."""
+    from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL
+
+    schema = getattr(model, "_schema", None)
+    if schema is not None and schema.kinds[place] in (CATEGORICAL, BERNOULLI):
+        known = {str(value): value for value in model.classifier(place).classes_.tolist()}
+        if classes is not None and (unknown := [one for one in classes if one not in known]):
+            raise usage_error(f"--classes must be categories of the column ({', '.join(list(known)[:10])}), got {unknown[0]!r}")
+        chosen: ColumnClassifier = model.classifier(place, None if classes is None else [known[one] for one in classes])
+        return chosen
+    found: ColumnRegressor | ColumnClassifier = (
+        model.regressor(place) if classes is None else model.classifier(place, [_number(one) for one in classes])
+    )
+    return found
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise usage_error(f"--classes must be numbers, separated by commas, got {text!r}") from None
+
+
+def _predictions(view: Any, X: Any, level: float) -> dict[str, Any]:
     """Return mean and interval of the column, or its most probable value and the probability of each."""
-    if classes is None:
-        law = view.model_.condition(view._with_target(X, np.nan))
+    from headwater.estimators.view_inputs import read_inputs
+
+    inputs = read_inputs(view.model_, X, type(view).__name__)
+    if not hasattr(view, "classes_"):
+        law = view._law(inputs)
         low, high = law.interval(level)
         return {"prediction": law.mean[:, view.place_], "low": low[:, view.place_], "high": high[:, view.place_]}
-    shares = view._class_shares(X)
-    chances = {f"p{value:g}": shares[:, at] for at, value in enumerate(view.classes_)}
+    shares = view._class_shares(inputs)
+    chances = {f"p{_text(value)}": shares[:, at] for at, value in enumerate(view.classes_.tolist())}
     return {"prediction": view.classes_[shares.argmax(axis=1)], **chances}
+
+
+def _text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else f"_{value}" if isinstance(value, str | bool) else str(value)
 
 
 def _load_with(path: Path, method: str) -> Any:
     """Return the model of a file, or say that its kind does not know what columns say of one another."""
     model: StreamingEstimator = load(path)
     if not hasattr(model, method):
-        raise ValueError(f"{word_of(model)} does not know what some columns say of the others: only gaussian does")
+        raise ValueError(f"{word_of(model)} does not know what some columns say of the others: gaussian and mixed do")
     return model
 
 

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from headwater.cli.support.failures import usage_error
 from headwater.core.chunk import Chunk
+from headwater.core.table_rows import TableRows
 from headwater.registry import word_of
 
 REASONS = 3  # columns that are named for each row
+WORDS = ("value", "expected")  # of which some may be words
 PARTS = ("value", "expected", "low", "high", "tail", "surprise")
 
 
@@ -30,10 +32,14 @@ def reason_columns(model: Any, chunk: Chunk, wanted: NDArray[np.bool_] | None) -
 
     rows = np.arange(len(chunk)) if wanted is None else np.flatnonzero(wanted)
     number = min(REASONS, chunk.shape[1])
-    found = {name: np.full((len(chunk), number), np.nan) for name in PARTS}
+    words = isinstance(chunk.X, TableRows)  # categories among numbers: values are written as text
+    found: dict[str, Any] = {name: np.full((len(chunk), number), np.nan) for name in PARTS}
+    if words:
+        found |= {name: np.full((len(chunk), number), None, dtype=object) for name in WORDS}
     names = np.full((len(chunk), number), None, dtype=object)
     if len(rows):
-        reasons = model.explain(Chunk(np.asarray(chunk.X)[rows], chunk.columns))
+        table = chunk.X[rows] if words else np.asarray(chunk.X)[rows]
+        reasons = model.explain(Chunk(table, chunk.columns))
         order = reasons.order(number)
         arrays = {"value": reasons.values, **{name: getattr(reasons, name) for name in PARTS[1:]}}
         for name, array in arrays.items():
@@ -45,5 +51,14 @@ def reason_columns(model: Any, chunk: Chunk, wanted: NDArray[np.bool_] | None) -
         told = f"reason{at + 1}"
         columns[told] = pa.array(names[:, at], type=pa.string())
         unsaid = np.isnan(found["tail"][:, at])
-        columns |= {f"{told}_{name}": pa.array(found[name][:, at], mask=unsaid) for name in PARTS}
+        for name in PARTS:
+            values = found[name][:, at]
+            if values.dtype == object:
+                columns[f"{told}_{name}"] = pa.array([_text(one) for one in values], mask=unsaid, type=pa.string())
+            else:
+                columns[f"{told}_{name}"] = pa.array(values, mask=unsaid | np.isnan(values))
     return columns
+
+
+def _text(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
