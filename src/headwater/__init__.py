@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from headwater.estimators.poisson_mixture import PoissonMixture
     from headwater.estimators.race import Race, Rival
     from headwater.estimators.reason_table import ReasonTable
-    from headwater.estimators.table_conditional import TableConditional
     from headwater.estimators.regression_mixture import RegressionMixture
     from headwater.estimators.student_mixture import StudentMixture
+    from headwater.estimators.table_conditional import TableConditional
     from headwater.estimators.von_mises_fisher_mixture import VonMisesFisherMixture
     from headwater.io.stream import Stream, stream
     from headwater.monitors import Monitor
