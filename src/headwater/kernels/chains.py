@@ -114,12 +114,12 @@ def step_back(shares, ahead, t, transitions, steps, counts):
     for i in range(n_states):
         share, total = shares[t - 1, i], 0.0
         for j in range(n_states):
-            came = share * transitions[i, j]
-            if came > 0.0 and ahead[t, j] > 0.0:
-                came = came / ahead[t, j] * shares[t, j]
-                total += came
-                if counts:
-                    steps[i, j] += came / transitions[i, j]
+            if ahead[t, j] > 0.0:
+                total += share * transitions[i, j] / ahead[t, j] * shares[t, j]
+        if counts:
+            for j in range(n_states):
+                if transitions[i, j] > 0.0 and ahead[t, j] > 0.0:
+                    steps[i, j] += share * transitions[i, j] / ahead[t, j] * shares[t, j] / transitions[i, j]
         shares[t - 1, i] = total
 
 
