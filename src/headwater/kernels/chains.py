@@ -143,8 +143,9 @@ def smooth(shares, ahead, edges, known, filters, counted, transitions, first, st
         for t in range(end - 1, begin, -1):
             seldom = False
             for j in range(n_states):
-                ratio[j] = shares[t, j] / ahead[t, j] if ahead[t, j] > 0.0 else 0.0
                 seldom |= 0.0 < ahead[t, j] < LEAST
+            for j in range(n_states):
+                ratio[j] = shares[t, j] / ahead[t, j] if ahead[t, j] > 0.0 else 0.0
             if seldom:
                 step_back(shares, ahead, t, transitions, steps, t < begin + counted[s])
             elif t < begin + counted[s]:
