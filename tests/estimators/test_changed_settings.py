@@ -72,6 +72,7 @@ PRIORS = {
     "gaussian": {
         "weight_concentration_prior": 2.0, "mean_prior": np.zeros(3), "mean_precision_prior": 2.0, "reg_covar": 1.0,
         "degrees_of_freedom_prior": 9.0, "covariance_prior": np.eye(3),
+        "resolution": 0.5,
     },
     "multinomial": {"weight_concentration_prior": 2.0, "probability_concentration_prior": 2.0},
     "markov": {"weight_concentration_prior": 2.0, "startprob_prior": 2.0, "transmat_prior": 2.0},

@@ -269,6 +269,10 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         """Return totals that form a valid belief with the prior, and the components that had to be repaired for it."""
         return totals, ()
 
+    def common_prior(self, priors: Sequence[Prior]) -> Prior:
+        """Return the prior of models that are merged, each of which has found its own; by default that of the first."""
+        return priors[0]
+
     def move_to_prior(self, prior: Prior, own: Prior, statistics: Stats) -> Stats:
         """Return statistics gathered under the prior `own`, moved to the origin of another prior."""
         return statistics

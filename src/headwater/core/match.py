@@ -247,7 +247,9 @@ def _refuse_doubles(states: Sequence[State], digests: Sequence[str], held: froze
 def _add(plan: Plan, merged: Sequence[_Group]) -> tuple[Stream, tuple[Match, ...], tuple[int, ...]]:
     """Match every finalized stream to the first and add them up; the result is a new base."""
     first = merged[0].stream
-    model, prior = first.model, first.base.prior
+    model = first.model
+    prior = model.common_prior([one.stream.base.prior for one in merged])
+    first = first if prior is first.base.prior else replace(first, base=replace(first.base, prior=prior))
     streams: list[Stream] = [first]
     statistics: list[Statistics] = [first.statistics]
     averages: list[Statistics] = [first.records[AVERAGE]] if AVERAGE in first.records else []

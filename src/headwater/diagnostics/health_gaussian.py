@@ -43,6 +43,7 @@ class GaussianChecks:
     word: str = "component"
     constant: tuple[int, ...] = ()  # columns that have one value in all rows
     spherical: bool = False  # one variance for all columns of a component, in their own units or in those of the data
+    rounds: bool = False  # whether a resolution could be given for columns that are rounded
 
     @property
     def variances(self) -> Array:
@@ -153,10 +154,11 @@ class GaussianChecks:
             )
         else:
             share = f"as thin as {self.floor_name} allows" if floored else f"{part:.1e} of what is usual"
+            remedy = f"raise {self.floor_name}, or give a resolution" if self.rounds else f"or raise {self.floor_name}"
             have, its = ("have", "the thinnest has") if len(which) > 1 else ("has", "it has")
             sentence = (
                 f"{component_phrase(self.word, which)} {have} collapsed: {its} a standard deviation of {deviation:.2g} "
-                f"in {where}, {share}. Its density is almost unbounded: look for repeated rows, or raise {self.floor_name}."
+                f"in {where}, {share}. Its density is almost unbounded: look for repeated rows, {remedy}."
             )
             return [Finding("collapsed", tuple(which), sentence, True, numbers)]
         return [Finding("flat", tuple(which), sentence, floored, numbers)]

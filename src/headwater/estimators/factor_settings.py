@@ -11,7 +11,9 @@ from headwater.estimators.start_parameters import check_array
 from headwater.families.factor_gaussian import FactorGaussian
 
 
-def factor_family(model: Any, width: int, mean_prior: Array | None) -> FactorGaussian:
+def factor_family(
+    model: Any, width: int, mean_prior: Array | None, resolution: str | Array | None = None
+) -> FactorGaussian:
     """Return the family for rows of this width."""
     if model.n_factors > width:
         raise ValueError(f"n_factors must not be more than the {width} columns, got {model.n_factors}")
@@ -29,5 +31,5 @@ def factor_family(model: Any, width: int, mean_prior: Array | None) -> FactorGau
             raise ValueError(f"covariance_prior must be positive, got {noise_prior.min():g}")
     return FactorGaussian(
         model.n_components, model.n_factors, model.reg_covar, mean_prior, model.mean_precision_prior,
-        model.degrees_of_freedom_prior, noise_prior,
+        model.degrees_of_freedom_prior, noise_prior, resolution,
     )  # fmt: skip

@@ -7,10 +7,12 @@ import numbers
 import numpy as np
 
 from headwater.core.statistics import Array
+from headwater.core.values import Rows
 from headwater.diagnostics.component_description import column_names
 from headwater.diagnostics.intervals import CredibleIntervals, credible_intervals
 from headwater.estimators.calls import reads
 from headwater.estimators.mixture import MixtureEstimator
+from headwater.estimators.rounded_columns import cell_volumes, known_prior, prior_steps
 from headwater.families.factor_gaussian import FactorGaussian
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianBelief
@@ -20,6 +22,46 @@ class GaussianAnswers(MixtureEstimator):
     """What was learned of Gaussian components, in the words and shapes of scikit-learn."""
 
     covariance_type: str
+
+
+    def score_samples(self, X: Rows, *, cells: bool = False) -> Array:
+        """Return the log-density of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        cells : bool, default=False
+            Whether the logarithms of the steps of rounded columns are added (see `resolution_`): to the first order that is
+            the log-probability of the cell that a row was rounded to, so it does not depend on units.
+
+        Returns
+        -------
+        log_prob : ndarray of shape (n_samples,)
+            Log-density of each row under the current parameters.
+        """
+        scores = super().score_samples(X)
+        return scores + self._in_precision(X, self._cell_volumes(X)) if cells else scores
+
+    def _cell_volumes(self, X: Rows) -> Array:
+        return cell_volumes(prior_steps(known_prior(self)), self._rows(X).X)
+
+    @property
+    @reads
+    def resolution_(self) -> Array:
+        """Step of each column, 0 where there is none.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from headwater import GaussianMixture
+        >>> rows = np.random.default_rng(0).normal(size=(1000, 3)) * [30.0, 2.0, 1.0]
+        >>> rows[:, 0], rows[:, 1] = rows[:, 0].round(), rows[:, 1].round(2)
+        >>> GaussianMixture(resolution="auto").fit(rows).resolution_
+        array([1.  , 0.01, 0.  ])
+        """
+        steps = prior_steps(known_prior(self))
+        return np.zeros(self.n_features_in_) if steps is None else steps.copy()
 
     @reads
     def credible_intervals(self, level: float = 0.9) -> CredibleIntervals:

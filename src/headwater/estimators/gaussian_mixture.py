@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from headwater.core.algorithm import Algorithm
 from headwater.core.learner import Learner
+from headwater.core.validation import one_line
 from headwater.core.values import RandomState, Values
 from headwater.estimators.describers.factor_mixture import FactorMixtureDescriber
 from headwater.estimators.describers.gaussian_mixture import GaussianMixtureDescriber
@@ -21,6 +22,7 @@ from headwater.estimators.gaussian_answers import GaussianAnswers
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.estimators.precision import DTYPES, NarrowRows
 from headwater.estimators.start_parameters import check_array, given_parameters
+from headwater.families.column_steps import check_resolution
 from headwater.families.factor_gaussian import FactorGaussian
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_covariance import COVARIANCES
@@ -121,6 +123,11 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         What becomes of missing values: NaN, None or NA. They are integrated out, in learning and in every answer, as is right
         if values are missing at random given what was observed; or they are refused. `health_` says how much was missing. A
         row without any value is left out. Moment matching, and components with factors, learn from complete rows alone.
+    resolution : None, 'auto', float or array-like of shape (n_features,), default=None
+        The step that each column is rounded to, 0 for none: 1 for whole numbers, 0.01 for cents. Rounding is a measurement
+        error of variance step^2 / 12, and no covariance is less than it, so that components which sit on repeated values
+        have densities that say something. 'auto' finds the steps on the rows of the warm-up (see `resolution_`). Algorithms
+        that fold every row by itself take a readout for each row then, which is slow; moment matching refuses steps.
 
     Attributes
     ----------
@@ -138,6 +145,8 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         Covariances, their inverses, and the upper triangular factors of those, shaped by `covariance_type`.
     loadings_ : ndarray of shape (n_components, n_features, n_factors)
         With covariance_type='factor', what the factors of each component add to its columns; their axes may be turned.
+    resolution_ : ndarray of shape (n_features,)
+        The step of each column, 0 where there is none; without `resolution`, all are 0.
     noise_variances_ : ndarray of shape (n_components, n_features)
         With covariance_type='factor', the variance that no factor explains.
     weight_concentration_, mean_precision_, degrees_of_freedom_ : ndarray of shape (n_components,)
@@ -189,6 +198,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
             "mean_precision_prior",
             "degrees_of_freedom_prior",
             "covariance_prior",
+            "resolution",
         ),
         floor_parameters=("reg_covar",),
         merge_parameters=(
@@ -203,6 +213,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
             "mean_precision_prior",
             "degrees_of_freedom_prior",
             "covariance_prior",
+            "resolution",
         ),
         given_start=("weights_init", "means_init", "precisions_init"),
         takes_gaps=True,
@@ -223,6 +234,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         "mean_precision_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "degrees_of_freedom_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "covariance_prior": ["array-like", None, Interval(numbers.Real, 0.0, None, closed="neither")],
+        "resolution": [None, StrOptions({"auto"}), Interval(numbers.Real, 0.0, None, closed="left"), "array-like"],
     }
 
     @property
@@ -262,6 +274,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         dtype: Literal["float32", "float64"] | None = None,
         reservoir: int | Literal["auto"] = "auto",
         missing: Literal["accept", "error"] = "accept",
+        resolution: Values = None,
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -292,6 +305,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         self.dtype = dtype
         self.reservoir = reservoir
         self.missing = missing
+        self.resolution = resolution
 
     @property
     def _takes_gaps(self) -> bool:
@@ -316,13 +330,20 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         self._check_parameters()
         mean_prior = None if self.mean_prior is None else check_array(self.mean_prior, (width,), "mean_prior")
         name = f"{type(self).__name__} with {self.covariance_type} covariance"
+        resolution = check_resolution(self.resolution, width)
         if self.covariance_type == "factor":
-            return self._learner_of(factor_family(self, width, mean_prior), width, name, None, polish=True)
+            return self._learner_of(factor_family(self, width, mean_prior, resolution), width, name, None, polish=True)
         kind = ScaledGaussian if self.scale_columns else Gaussian
         family = kind(
             self.n_components, self.covariance_type, self.reg_covar, mean_prior, self.mean_precision_prior,
-            self.degrees_of_freedom_prior, self.covariance_prior,
+            self.degrees_of_freedom_prior, self.covariance_prior, resolution,
         )  # fmt: skip
         family.check_prior(width)
         given = given_parameters(family, width, self.weights_init, self.means_init, self.precisions_init)
-        return self._learner_of(family, width, name, given, polish=self.means_init is None)
+        learner = self._learner_of(family, width, name, given, polish=self.means_init is None)
+        if resolution is not None and learner.algorithm.projection is not None:
+            raise ValueError(
+                f"resolution must be None for algorithm {learner.algorithm.word!r}, which projects beliefs without a bound on "
+                f"their covariances, got {one_line(self.resolution)}"
+            )
+        return learner

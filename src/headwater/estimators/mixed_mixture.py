@@ -14,14 +14,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from headwater.core.algorithm import Algorithm
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
-from headwater.core.values import RandomState
+from headwater.core.values import RandomState, Rows, Values
 from headwater.estimators.calls import reads
 from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL, GAUSSIAN, POISSON, choose_kinds
 from headwater.estimators.family_mixture import FamilyMixture
+from headwater.estimators.rounded_columns import cell_volumes, known_prior, prior_steps
 from headwater.estimators.table_mixture import TableMixture, category_indicators, indicators
 from headwater.estimators.table_schema import TableSchema
 from headwater.families.bernoulli import Bernoulli, BernoulliParameters
 from headwater.families.category_tables import CategoryParameters, CategoryTables
+from headwater.families.column_steps import check_resolution
 from headwater.families.family import Family
 from headwater.families.gaussian import Gaussian
 from headwater.families.poisson import Poisson, PoissonParameters
@@ -51,6 +53,9 @@ class MixedMixture(TableMixture):
         Covariance of the numbers.
     reg_covar : float, default=1e-6
         Added to the variances of the numbers.
+    resolution : 'auto', None, float or array-like of shape (n_numbers,), default='auto'
+        The step that each of the numbers is rounded to, as of `GaussianMixture`. 'auto' finds it on the rows of the warm-up:
+        whole numbers make no component thinner than their step.
     max_categories : int, default=256
         Most categories of a column.
     prior_weight : float, default=1.0
@@ -95,6 +100,8 @@ class MixedMixture(TableMixture):
         What each column is, by its name.
     means_, covariances_ : ndarray
         Of the numbers, in the order of `columns_`: shapes as of `GaussianMixture`.
+    resolution_ : dict of float
+        The step of each of the numbers, 0 where there is none.
     rates_ : dict of ndarray of shape (n_components,)
         Rate of each column of counts.
     probabilities_ : dict of ndarray
@@ -136,6 +143,7 @@ class MixedMixture(TableMixture):
         "columns": [StrOptions({"auto"}), dict],
         "covariance_type": [StrOptions({"full", "tied", "diag", "spherical"})],
         "reg_covar": [Interval(numbers.Real, 0.0, None, closed="left")],
+        "resolution": [None, StrOptions({"auto"}), Interval(numbers.Real, 0.0, None, closed="left"), "array-like"],
         "max_categories": [Interval(numbers.Integral, 2, 65536, closed="both")],
         "prior_weight": [Interval(numbers.Real, 0.0, None, closed="neither")],
     }
@@ -147,11 +155,12 @@ class MixedMixture(TableMixture):
             "columns",
             "covariance_type",
             "reg_covar",
+            "resolution",
             "max_categories",
             "prior_weight",
         ),
         shape_parameters=(*TableMixture._traits.shape_parameters, "columns", "covariance_type", "max_categories"),
-        prior_parameters=(*TableMixture._traits.prior_parameters, "prior_weight"),
+        prior_parameters=(*TableMixture._traits.prior_parameters, "prior_weight", "resolution"),
         floor_parameters=("reg_covar",),
     )
 
@@ -162,6 +171,7 @@ class MixedMixture(TableMixture):
         columns: Literal["auto"] | dict[Any, str] = "auto",
         covariance_type: str = "full",
         reg_covar: float = 1e-6,
+        resolution: Values = "auto",
         max_categories: int = 256,
         prior_weight: float = 1.0,
         tol: float = 1e-3,
@@ -201,6 +211,7 @@ class MixedMixture(TableMixture):
         self.columns = columns
         self.covariance_type = covariance_type
         self.reg_covar = reg_covar
+        self.resolution = resolution
         self.max_categories = max_categories
         self.prior_weight = prior_weight
 
@@ -216,8 +227,9 @@ class MixedMixture(TableMixture):
     def _family_of(self, width: int) -> Product:
         schema = self.__dict__.get("_schema") or TableSchema.of((GAUSSIAN,) * width)
         k, rows = self.n_components, self.prior_weight
+        resolution = check_resolution(self.resolution, schema.kinds.count(GAUSSIAN))
         families: dict[str, Family[Any, Any, Any]] = {
-            GAUSSIAN: Gaussian(k, self.covariance_type, self.reg_covar),
+            GAUSSIAN: Gaussian(k, self.covariance_type, self.reg_covar, resolution=resolution),
             CATEGORICAL: CategoryTables(k, self._capacity, schema.codebook.sizes, rows),
             BERNOULLI: Bernoulli(k, None, rows),
             POISSON: Poisson(k, None, None, rows),
@@ -255,6 +267,42 @@ class MixedMixture(TableMixture):
         """Covariances of the numbers in each component."""
         found = self._block(GAUSSIAN)
         return np.empty((self.n_components_, 0, 0)) if found is None else found[0].covariances(found[1])
+
+    @property
+    @reads
+    def resolution_(self) -> dict[str, float]:
+        """Step of each of the numbers, 0 where there is none."""
+        steps, names = self._steps(), self._names_of(GAUSSIAN)
+        return dict.fromkeys(names, 0.0) if steps is None else dict(zip(names, steps.tolist(), strict=True))
+
+    def _steps(self) -> Array | None:
+        """The steps of the numbers in their own units; None if there are no numbers, or none were asked for."""
+        family, prior = cast(Product, self._model.family), known_prior(self)
+        own = (one for block, one in zip(family.blocks, prior.blocks, strict=True) if block.name == GAUSSIAN)
+        return prior_steps(next(own, None))
+
+    def score_samples(self, X: Rows, *, cells: bool = False) -> Array:
+        """Return the log-density of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        cells : bool, default=False
+            Whether the logarithms of the steps of rounded numbers are added (see `resolution_`): to the first order that is
+            the log-probability of the cell that a row was rounded to, so it does not depend on units. If all numbers have a
+            step, scores are log-probabilities then, as those of categories and counts are.
+
+        Returns
+        -------
+        log_prob : ndarray of shape (n_samples,)
+            Log-density of each row under the current parameters.
+        """
+        scores = super().score_samples(X)
+        if not cells:
+            return scores
+        places = [at for at, kind in enumerate(self._schema.kinds) if kind == GAUSSIAN]
+        return scores + cell_volumes(self._steps(), self._rows(X).X[:, places])
 
     @property
     @reads

@@ -7,6 +7,7 @@ responsibilities do, and cost d (q + 2) numbers a component where second moments
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
@@ -14,18 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
-from headwater.core.statistics import Array
+from headwater.core.statistics import LARGEST, Array
 from headwater.core.values import Index, Matrix, Values
+from headwater.families.column_steps import settle_steps
 from headwater.families.components import select_components
 from headwater.families.conditional_law import ConditionalLaw
 from headwater.families.factor_readout import read_mode, seed_parameters
-from headwater.families.factor_records import FactorParameters, FactorPrior, FactorStatistics
+from headwater.families.factor_records import FactorParameters, FactorPrior, FactorStatistics, RoundedFactorPrior, with_steps
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family
 from headwater.families.gaussian_conditional import conditional_law
 from headwater.families.gaussian_parameters import make_parameters as make_gaussian
 from headwater.families.gaussian_prior import LEAST_SPREAD, MEAN_ROWS
 from headwater.families.geometry import Geometry, within_spread
-from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, TOLERANCE
+from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, TOLERANCE, exceeds
 from headwater.kernels.parallel import one_blas_thread
 
 NOISE_ROWS = 3.0  # degrees of freedom of the prior of the noise, as of diagonal covariances
@@ -43,6 +45,7 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
     mean_precision_prior: float | None = None
     degrees_of_freedom_prior: float | None = None
     noise_prior: Array | None = None
+    resolution: str | Array | None = None  # the step of each column, "auto" if it is to be found, None if all are as they are
 
     @property
     def readouts(self) -> frozenset[str]:
@@ -82,16 +85,28 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
             scale = self._scale(within_spread(False, batch, responsibilities, spread), spread)
         mean = np.zeros(len(origin)) if self.mean_prior is None else self.mean_prior - origin
         rows = MEAN_ROWS if self.mean_precision_prior is None else float(self.mean_precision_prior)
-        return FactorPrior(origin, mean, rows, dof, scale, 0.0)
+        return with_steps(FactorPrior(origin, mean, rows, dof, scale, 0.0), settle_steps(self.resolution, batch.X))
+
+    def settle(self, batch: Batch) -> FactorGaussian:
+        """Return the family with the steps of its columns, found on the rows of a warm-up if they are to be."""
+        return replace(self, resolution=settle_steps(self.resolution, batch.X))
+
+    def common_prior(self, priors: Sequence[FactorPrior]) -> FactorPrior:
+        """Return the first prior with the coarser of the steps that each column has in them."""
+        known = [prior.steps for prior in priors if isinstance(prior, RoundedFactorPrior)]
+        coarse = np.max(known, axis=0) if known else None
+        return priors[0] if coarse is None or np.array_equal(coarse, known[0]) else with_steps(priors[0], coarse)
 
     def flatten_prior(self, prior: FactorPrior) -> FactorPrior:
         """Return the prior whose mode is maximum likelihood, with no noise below `reg_covar`."""
         width = len(prior.origin)
-        return FactorPrior(prior.origin, np.zeros(width), 0.0, 0.0, np.zeros(width), float(self.reg_covar))
+        flat = FactorPrior(prior.origin, np.zeros(width), 0.0, 0.0, np.zeros(width), float(self.reg_covar))
+        return with_steps(flat, prior.steps if isinstance(prior, RoundedFactorPrior) else None)
 
     def blank_prior(self, width: int) -> FactorPrior:
         """Return a prior of the right shape."""
-        return FactorPrior(np.zeros(width), np.zeros(width), 0.0, 0.0, np.zeros(width), float(self.reg_covar))
+        flat = FactorPrior(np.zeros(width), np.zeros(width), 0.0, 0.0, np.zeros(width), float(self.reg_covar))
+        return with_steps(flat, None if self.resolution is None else np.zeros(width))
 
     def refine_prior(self, prior: FactorPrior, parameters: FactorParameters, weights: Array, geometry: Geometry) -> FactorPrior:
         """Empirical Bayes: a prior whose noise is that of the components, unless the user said what it is."""
@@ -240,6 +255,8 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
         """Return what is wrong with a record that comes from a file."""
         if isinstance(record, FactorPrior):
             sound = record.mean_precision >= 0.0 and record.dof >= 0.0 and record.floor >= 0.0 and record.scale.min() >= 0.0
+            if isinstance(record, RoundedFactorPrior):
+                sound = sound and record.steps.min() >= 0.0 and not exceeds(LARGEST, record.steps)
             return "" if sound else NO_PRIOR
         if isinstance(record, FactorParameters):
             return "" if record.noise.min() > 0.0 else NO_PARAMETERS

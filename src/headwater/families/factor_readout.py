@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from headwater.core.statistics import Array
-from headwater.families.factor_records import FactorParameters, FactorPrior, FactorStatistics, make_parameters
+from headwater.families.factor_records import (
+    FactorParameters,
+    FactorPrior,
+    FactorStatistics,
+    RoundedFactorPrior,
+    make_parameters,
+)
 
 LEAST_SECOND = 1e-10  # of the size of the factors, which keeps their sums of squares invertible
 LEAST_NOISE = 1e-200
@@ -35,6 +41,8 @@ def read_mode(prior: FactorPrior, totals: FactorStatistics) -> FactorParameters:
     # Sums of rows leave no less than the prior puts in; statistics that were extrapolated may.
     noise = np.maximum(rest, prior.scale) / np.maximum(count + prior.dof, 1e-300)[:, None]
     noise = np.maximum(noise, max(prior.floor, LEAST_NOISE) + LEAST_RATIO * np.einsum("kdq,kdq->kd", loadings, loadings))
+    if isinstance(prior, RoundedFactorPrior):  # of which the noise of a column is a part, so this is the mode
+        noise = np.maximum(noise, prior.steps**2 / 12.0)
     return make_parameters(prior.origin, coefficients[:, :, factors], loadings, noise)
 
 

@@ -42,6 +42,13 @@ class FactorPrior:
 
 
 @dataclass(frozen=True)
+class RoundedFactorPrior(FactorPrior):
+    """The prior of components whose columns are rounded to `steps` (d,), 0 where they are not: no noise is less than theirs."""
+
+    steps: Array
+
+
+@dataclass(frozen=True)
 class FactorParameters:
     """Means about the origin (K, d), loadings (K, d, q) and variances of the noise (K, d), and what densities need of them.
 
@@ -68,3 +75,12 @@ def make_parameters(origin: Array, means: Array, loadings: Array, noise: Array) 
     offset = -0.5 * (width * np.log(2.0 * np.pi) + log_determinant)
     whiten = np.einsum("kqr,kdr->kqd", inverse, scaled)
     return FactorParameters(origin, means, loadings, noise, whiten, np.swapaxes(inverse, 1, 2).copy(), offset)
+
+
+def with_steps(prior: FactorPrior, steps: Array | None) -> FactorPrior:
+    """Return the prior of columns that are rounded to these steps; as it is, if there are none."""
+    if steps is None:
+        return prior
+    return RoundedFactorPrior(
+        prior.origin, prior.mean, prior.mean_precision, prior.dof, prior.scale, prior.floor, np.array(steps)
+    )

@@ -10,6 +10,7 @@ one that all components share. So components are selected, permuted, split and m
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Generic, Self, TypeVar, cast
 
@@ -138,6 +139,14 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         halves = np.tile(np.eye(self.n_components), (2, 1))
         return self.prior(self.geometry(rows), rows, halves)
 
+    def settle(self, batch: Batch) -> Self:
+        """Return the family with what is to be found on the rows of a warm-up once and for all; by default as it is."""
+        return self
+
+    def common_prior(self, priors: Sequence[Prior]) -> Prior:
+        """Return the prior of models that are merged, each of which has found its own; by default that of the first."""
+        return priors[0]
+
     # Sizes
 
     def n_parameters(self, width: int) -> int:
@@ -224,6 +233,10 @@ class Family(ABC, Generic[Prior, Stats, Params]):
     ) -> tuple[Array, Params, Array, bool] | None:
         """Make passes over few rows in a kernel; None, by default, if there is none and the loop makes them."""
         return None
+
+    def can_sweep(self, prior: Prior) -> bool:
+        """Whether rows are learned one by one in a kernel (see `SweepsRows`); else there is a readout for each row."""
+        return hasattr(self, "sweep")
 
     # Rows with gaps
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,7 @@ from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
 from headwater.core.values import Index, Matrix, Values
 from headwater.families import gaussian_soundness as soundness
+from headwater.families.column_steps import settle_steps
 from headwater.families.components import find_near, find_supported, recombine_components, replace_components, select_components
 from headwater.families.conditional_law import ConditionalLaw
 from headwater.families.family import EMPTY, EMPTY_TABLE, collect_by_estep, log_densities_by_estep
@@ -42,7 +44,15 @@ from headwater.families.gaussian_parameters import (
     refuse_singular,
     sample_rows,
 )
-from headwater.families.gaussian_prior import check_hyperparameters, flat_prior, proper_prior, refine_prior, settle_prior
+from headwater.families.gaussian_prior import (
+    check_hyperparameters,
+    coarsest_prior,
+    flat_prior,
+    proper_prior,
+    refine_prior,
+    settle_prior,
+    with_steps,
+)
 from headwater.families.gaussian_records import (
     GappedStatistics,
     GaussianBelief,
@@ -50,8 +60,10 @@ from headwater.families.gaussian_records import (
     GaussianPrior,
     GaussianStatistics,
     MomentStatistics,
+    RoundedPrior,
     masses,
 )
+from headwater.families.gaussian_rounding import lift_totals
 from headwater.families.gaussian_slabs import EMPTY_CUBE, Moments, sum_slabs
 from headwater.families.gaussian_sweeps import GaussianSweeps
 from headwater.families.geometry import Geometry
@@ -71,6 +83,7 @@ class Gaussian(GaussianSweeps):
     mean_precision_prior: float | None = None
     degrees_of_freedom_prior: float | None = None
     covariance_prior: Matrix | None = None
+    resolution: str | Array | None = None  # the step of each column, "auto" if it is to be found, None if all are as they are
 
     @property
     def readouts(self) -> frozenset[str]:
@@ -165,8 +178,9 @@ class Gaussian(GaussianSweeps):
     # Priors
 
     def flatten_prior(self, prior: GaussianPrior) -> GaussianPrior:
-        """The prior whose mode is maximum likelihood, about the same origin."""
-        return self.flat_prior(prior.origin)
+        """The prior whose mode is maximum likelihood, about the same origin and with the same steps."""
+        flat = self.flat_prior(prior.origin)
+        return with_steps(flat, prior.steps) if isinstance(prior, RoundedPrior) else flat
 
     def flat_prior(self, origin: Array) -> GaussianPrior:
         """The prior whose mode is maximum likelihood; only the floor `reg_covar` is left of it."""
@@ -174,7 +188,21 @@ class Gaussian(GaussianSweeps):
 
     def blank_prior(self, width: int) -> GaussianPrior:
         """A prior of the right shape."""
-        return self.flat_prior(np.zeros(width))
+        flat = self.flat_prior(np.zeros(width))
+        return flat if self.resolution is None else with_steps(flat, np.zeros(width))
+
+    def settle(self, batch: Batch) -> Gaussian:
+        """Return the family with the steps of its columns, found on the rows of a warm-up if they are to be."""
+        return replace(self, resolution=settle_steps(self.resolution, batch.X))
+
+    def common_prior(self, priors: Sequence[GaussianPrior]) -> GaussianPrior:
+        """Return the first prior with the coarser of the steps that each column has in them."""
+        return coarsest_prior(priors)
+
+    def _lifted(self, prior: GaussianPrior, totals: GaussianStatistics, name: str = "mean") -> GaussianStatistics:
+        """Totals whose readout is no thinner than the columns are rounded."""
+        shift = float(self.kind.mode_shift(self.n_components, len(prior.mean)))
+        return lift_totals(self.covariance_type, prior, totals, name, shift)
 
     def find_problem(self, record: object, width: int) -> str:
         """What is wrong with a record that comes from outside, if something is."""
@@ -207,6 +235,7 @@ class Gaussian(GaussianSweeps):
 
     def readout(self, name: str, prior: GaussianPrior, totals: GaussianStatistics) -> GaussianParameters:
         """Return parameters of the named kind for totals (not means per row)."""
+        totals = self._lifted(prior, totals, name)
         if isinstance(totals, GappedStatistics) and not self.kind.matrix:
             shift = float(self.kind.mode_shift(self.n_components, len(prior.mean)))
             columns, lifted = gapped_readout(name, self.covariance_type, prior, totals, shift)
@@ -252,7 +281,7 @@ class Gaussian(GaussianSweeps):
 
     def belief(self, prior: GaussianPrior, totals: GaussianStatistics) -> GaussianBelief:
         """Return prior plus totals: the belief that the readouts summarise."""
-        return belief(self.covariance_type, prior, totals)
+        return belief(self.covariance_type, prior, self._lifted(prior, totals))
 
     def log_prior(self, prior: GaussianPrior, parameters: GaussianParameters) -> float:
         """Return what MAP-EM adds to the likelihood."""
@@ -260,7 +289,7 @@ class Gaussian(GaussianSweeps):
 
     def divergence(self, prior: GaussianPrior, totals: GaussianStatistics) -> float:
         """Return KL(belief || prior): the price of complexity in the free energy."""
-        return divergence(self.covariance_type, prior, totals)
+        return divergence(self.covariance_type, prior, self._lifted(prior, totals))
 
     def separation(self, prior: GaussianPrior, totals: GaussianStatistics, others: GaussianStatistics) -> Array:
         """Return the symmetric divergence (K, K) of the beliefs about these components and about those."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.families.gaussian_belief import inverses
-from headwater.families.gaussian_records import GaussianParameters, GaussianPrior, GaussianStatistics
+from headwater.families.column_steps import settle_steps
+from headwater.families.gaussian_records import GaussianParameters, GaussianPrior, GaussianStatistics, RoundedPrior
 from headwater.families.geometry import Geometry, within_spread
 
 if TYPE_CHECKING:
@@ -49,7 +51,28 @@ def settle_prior(family: Gaussian, geometry: Geometry, batch: Batch, responsibil
     scale = _scale(family, within, spread) if family.covariance_prior is None else _given_scale(family, width)
     mean = np.zeros(width) if family.mean_prior is None else family.mean_prior - origin
     precision = MEAN_ROWS if family.mean_precision_prior is None else float(family.mean_precision_prior)
-    return GaussianPrior(origin, mean, precision, dof, scale, 0.0)
+    prior = GaussianPrior(origin, mean, precision, dof, scale, 0.0)
+    steps = settle_steps(family.resolution, batch.X)
+    return prior if steps is None else with_steps(prior, steps)
+
+
+def with_steps(prior: GaussianPrior, steps: Array) -> RoundedPrior:
+    """Return the prior of columns that are rounded to these steps."""
+    known = {part.name: getattr(prior, part.name) for part in fields(GaussianPrior)}
+    return RoundedPrior(**known, steps=steps)
+
+
+def coarsest_prior(priors: Sequence[GaussianPrior]) -> GaussianPrior:
+    """Return the first prior with the coarser of the steps that models have found for each column."""
+    first = priors[0]
+    if not isinstance(first, RoundedPrior):
+        return first
+    units = first.units if first.units.size else 1.0
+    steps = first.steps
+    for other in priors[1:]:
+        assert isinstance(other, RoundedPrior)
+        steps = np.maximum(steps, other.steps * (other.units if other.units.size else 1.0) / units)
+    return first if np.array_equal(steps, first.steps) else replace(first, steps=steps)
 
 
 def refine_prior(

@@ -104,6 +104,18 @@ class GaussianPrior:
 
 
 @dataclass(frozen=True)
+class RoundedPrior(GaussianPrior):
+    """The prior of components whose columns are rounded to `steps` (d,), 0 where they are not; in units, if there are any."""
+
+    steps: Array = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def variances(self) -> Array:
+        """Variance (d,) of the rounding error of each column: that of a uniform law as wide as the step."""
+        return self.steps**2 / 12.0
+
+
+@dataclass(frozen=True)
 class GaussianParameters:
     """Ready for the E-step kernels (see there); `means` are about the origin.
 

@@ -15,6 +15,7 @@ from headwater.core.batch import Batch
 from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
 from headwater.core.values import Values
+from headwater.families.column_steps import settle_steps
 from headwater.families.family import EMPTY, EMPTY_TABLE
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import (
@@ -49,6 +50,9 @@ class ScaledGaussian(Gaussian):
             own = replace(own, mean_prior=(self.mean_prior - geometry.origin) / units)
         if self.covariance_prior is not None and not self.spherical:
             own = replace(own, covariance_prior=self._squared(np.asarray(self.covariance_prior, dtype=float), 1.0 / units))
+        steps = settle_steps(self.resolution, batch.X)
+        if steps is not None:
+            own = replace(own, resolution=steps / units)
         found = super(ScaledGaussian, own).prior(
             _in_units(geometry), _to_units(batch, geometry.origin, units), responsibilities
         )

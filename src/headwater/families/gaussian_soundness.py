@@ -11,6 +11,7 @@ from headwater.families.gaussian_records import (
     GaussianPrior,
     GaussianStatistics,
     MomentStatistics,
+    RoundedPrior,
     masses,
 )
 from headwater.families.soundness import (
@@ -58,6 +59,8 @@ def find_prior_problem(record: GaussianPrior) -> str:
     scale = record.scale
     unsound = has_indefinite(scale, np.abs(scale).max()) if scale.ndim == 2 else has_negative(scale)
     unsound = unsound or record.mean_precision < 0.0 or record.floor < 0.0 or bool(np.any(record.units <= 0.0))
+    if isinstance(record, RoundedPrior):
+        unsound = unsound or bool(np.any(record.steps < 0.0)) or exceeds(LARGEST, record.steps)
     unsound = unsound or exceeds(HEAVIEST, record.mean_precision, record.dof) or exceeds(LARGEST**2, record.floor)
     return NO_PRIOR if unsound or exceeds(LARGEST, record.origin) else ""
 

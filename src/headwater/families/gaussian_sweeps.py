@@ -23,6 +23,7 @@ from headwater.families.gaussian_records import (
     GaussianStatistics,
     MomentStatistics,
 )
+from headwater.families.gaussian_rounding import is_rounded
 from headwater.kernels.mixture import READOUTS
 from headwater.kernels.projection import PROJECTIONS
 
@@ -62,7 +63,7 @@ class GaussianSweeps(Family[GaussianPrior, GaussianStatistics, GaussianParameter
         Returns log-weights, parameters, the mean score of each pass, and whether they converged.
         """
         gapped = isinstance(batch.X, GappedRows) or isinstance(totals, GappedStatistics)
-        if self.kind.climb is None or gapped or self._is_dense(batch.X.shape[1]):
+        if self.kind.climb is None or gapped or self._is_dense(batch.X.shape[1]) or is_rounded(prior):
             return None
         parameters, log_weights, trace = self.blank_parameters(prior.origin), np.empty(self.n_components), np.empty(passes)
         made, converged, singular = self.kind.climb(
@@ -73,6 +74,10 @@ class GaussianSweeps(Family[GaussianPrior, GaussianStatistics, GaussianParameter
         )  # fmt: skip
         refuse_singular(singular, prior)
         return log_weights, parameters, trace[:made], converged
+
+    def can_sweep(self, prior: GaussianPrior) -> bool:
+        """Whether there is a kernel for such a prior: that of rounded columns is read out row by row."""
+        return not is_rounded(prior)
 
     def sweep(
         self, name: str, prior: GaussianPrior, concentration: Array, batch: Batch, steps: Array, gains: Array, n_eff: float,

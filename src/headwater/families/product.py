@@ -6,7 +6,7 @@ and priors, statistics and parameters are tuples of those of the blocks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
@@ -171,6 +171,16 @@ class Product(Family[ProductPrior, ProductStatistics, ProductParameters]):
 
     def blank_prior(self, width: int) -> ProductPrior:
         return ProductPrior(tuple(block.family.blank_prior(len(block.columns)) for block in self.blocks))
+
+    def settle(self, batch: Batch) -> Self:
+        blocks = (replace(block, family=block.family.settle(self._cut(block, batch))) for block in self.blocks)
+        return replace(self, blocks=tuple(blocks))
+
+    def common_prior(self, priors: Sequence[ProductPrior]) -> ProductPrior:
+        parts = zip(self.blocks, *(prior.blocks for prior in priors), strict=True)
+        found = tuple(block.family.common_prior(own) for block, *own in parts)
+        same = all(one is two for one, two in zip(found, priors[0].blocks, strict=True))
+        return priors[0] if same else ProductPrior(found)
 
     def log_prior(self, prior: ProductPrior, parameters: ProductParameters) -> float:
         parts = zip(self.blocks, prior.blocks, parameters.blocks, strict=True)

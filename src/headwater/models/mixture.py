@@ -187,6 +187,11 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
             count[k] = np.mean(positive) if positive else 0.0
         return replace(totals, count=count), tuple(int(k) for k in np.flatnonzero(broken | weightless))
 
+    def common_prior(self, priors: Sequence[MixturePrior[Prior]]) -> MixturePrior[Prior]:
+        """Return the prior of models that are merged: that of the first, but for what their families hold in common."""
+        components = self.family.common_prior([prior.components for prior in priors])
+        return priors[0] if components is priors[0].components else replace(priors[0], components=components)
+
     def move_to_prior(self, prior: MixturePrior[Prior], own: MixturePrior[Prior], statistics: Stats) -> Stats:
         """Return statistics that were gathered under the prior `own` about the origin of another."""
         return self.family.move_to_prior(prior.components, own.components, statistics)
@@ -257,7 +262,8 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
     ) -> Start[MixturePrior[Prior], Stats, MixtureParameters[Params]]:
         """Find a prior and parameters to start from on the rows of a warm-up."""
         with one_blas_thread():
-            return tournament(self, batch.in_doubles, key, settings, n_threads)
+            batch = batch.in_doubles
+            return tournament(replace(self, family=self.family.settle(batch)), batch, key, settings, n_threads)
 
     def summarize(
         self,
@@ -333,7 +339,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         With a projection (of weights, of degrees of freedom) every row is learned by moment matching.
         """
         gapped = statistics.gapped or type(batch.X) is GappedRows
-        sweeps = hasattr(self.family, "sweep") and (not gapped or self.family.sweeps_gaps)  # which is quicker than isinstance
+        sweeps = self.family.can_sweep(prior.components) and (not gapped or self.family.sweeps_gaps)
         if projection is None and not sweeps:
             return super().sweep(name, prior, statistics, average, n_eff, batch, steps, gains, scores)
         if projection is not None:

@@ -13,6 +13,7 @@ OPTIONS = {
     "part_rows": "--part-rows",
     "chunk_rows": "--chunk-rows",
     "half_life": "--half-life",
+    "resolution": "--resolution",
     "n_components": "-k",
     "random_state": "--seed",
     "y": "--target",

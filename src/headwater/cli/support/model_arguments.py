@@ -91,6 +91,15 @@ class ModelSettings:
     half_life: Annotated[
         float | None, typer.Option("--half-life", help="Rows after which a row counts half.", show_default=False)
     ] = None
+    resolution: Annotated[
+        str | None,
+        typer.Option(
+            "--resolution",
+            metavar="STEP",
+            help="What numbers are rounded to: auto, none, a step, or one for each column, as in 1,0.01,0.",
+            show_default="auto",
+        ),
+    ] = None
     given: Annotated[
         list[str],
         typer.Option(
@@ -104,7 +113,12 @@ class ModelSettings:
 
     def given_options(self) -> list[str]:
         """Return the options that set a parameter, by their names on the command line."""
-        found = {"-k": self.k, "--half-life": self.half_life, "--set": list(self.given) or None}
+        found = {
+            "-k": self.k,
+            "--half-life": self.half_life,
+            "--resolution": self.resolution,
+            "--set": list(self.given) or None,
+        }
         return [name for name, value in found.items() if value is not None]
 
 
@@ -122,6 +136,13 @@ def make_model(entry: Entry, settings: ModelSettings, algorithm: str | None = No
             raise usage_error(f"{name} is given twice, by an option and by --set")
     own.setdefault("random_state", settings.seed)
     known = list(signature(entry.kind).parameters)
+    if settings.resolution is not None:
+        if "resolution" in own:
+            raise usage_error("resolution is given twice, by an option and by --set")
+        if "resolution" not in known:
+            raise usage_error(f"{entry.word} takes no {OPTIONS['resolution']}")
+        own["resolution"] = parse_resolution(settings.resolution)
+    finds_steps = "resolution" in known and "resolution" not in own
     chosen = "n_components" in own
     if not chosen and "n_components" in known:
         own["n_components"] = "auto"
@@ -135,7 +156,10 @@ def make_model(entry: Entry, settings: ModelSettings, algorithm: str | None = No
         own["algorithm"] = _make_algorithm(own.get("algorithm", "auto"), inner)
     model = entry.kind(**own)
     try:
-        return model, make_provisional_learner(model).algorithm
+        learner = make_provisional_learner(model)
+        if finds_steps and not learner.plan.sweeps:  # rows one by one would take long
+            model.set_params(resolution="auto")
+        return model, learner.algorithm
     except (ValueError, TypeError) as error:
         raise usage_error(str(error) if chosen else f"{str(error).rstrip('.')}; -k gives the number of components") from None
 
@@ -180,6 +204,19 @@ def parse_component_count(text: str | None) -> int | str | None:
     if number < 1:
         raise usage_error(f"-k must be auto or an integer of at least 1, got {text!r}")
     return number
+
+
+def parse_resolution(text: str) -> object:
+    """Return the steps of columns: None, "auto", a number, or one for each column."""
+    if text in ("auto", "none"):
+        return None if text == "none" else text
+    try:
+        steps = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise usage_error(
+            f"--resolution must be auto, none, a number or one for each column, as in 1,0.01,0, got {text!r}"
+        ) from None
+    return steps[0] if len(steps) == 1 else steps
 
 
 def add_vocabulary(entry: Entry, vocabulary: str | None, given: Sequence[str]) -> list[str]:

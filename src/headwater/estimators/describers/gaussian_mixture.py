@@ -17,9 +17,11 @@ from headwater.diagnostics.component_description import (
     gaussian_oddities,
 )
 from headwater.diagnostics.description import Description, Value
+from headwater.diagnostics.health import Finding
 from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence
 from headwater.diagnostics.health_gaps import gap_findings
 from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
+from headwater.diagnostics.health_rounding import ROW_LIMIT, rounding_findings
 from headwater.diagnostics.intervals import mean_intervals
 from headwater.estimators.describers.mixture import MixtureDescriber
 
@@ -52,12 +54,27 @@ class GaussianMixtureDescriber(MixtureDescriber):
             constant = constant_columns(statistics, prior.components, family.kind.matrix)
             return GaussianChecks(
                 rows, self.model.means_, self.model.covariances_, family.kind.matrix, names, each, floor, constant=constant,
-                spherical=family.spherical,
+                spherical=family.spherical, rounds=family.resolution is None,
             )  # fmt: skip
 
         _, statistics, count = self.model._proper_belief()
-        gaps = tuple(gap_findings(statistics, count, column_names(self.model, width)))
-        return Evidence(rows, checks=checks, work=k * each * (k + 10 * width), remedy=PRUNE_ADVICE, known=gaps)
+        known = (*gap_findings(statistics, count, column_names(self.model, width)), *self._rounding())
+        return Evidence(rows, checks=checks, work=k * each * (k + 10 * width), remedy=PRUNE_ADVICE, known=known)
+
+    def _rounding(self) -> list[Finding]:
+        """What rows that are at hand say of steps that no resolution was given for."""
+        if self.model._family.resolution is not None:
+            return []
+        kept, runtime = self.model._read().reservoir_rows(ROW_LIMIT), self.model._reader
+        if kept is None and not runtime.waiting_rows:
+            return []
+        rows = runtime.waiting_batch().X if kept is None else kept.batch.X
+        variances = self.variances()
+        if self.model._family.kind.matrix:  # of each column given the others
+            precisions = self.model.precisions_
+            variances = np.broadcast_to(1.0 / np.diagonal(precisions, axis1=-2, axis2=-1), variances.shape)
+        names = column_names(self.model, self.model.n_features_in_)
+        return rounding_findings(rows, variances, self.model._rows_behind() >= 1.0, names)
 
     def moments(self) -> tuple[list[str], Array, Array]:
         """Return the names of the columns, and mean and variance (K, d) of each."""
