@@ -77,6 +77,23 @@ GAP_MODELS = [
 ]  # fmt: skip
 
 
+class RoundFed(hw.GaussianMixture):
+    """The mixture, whose rows in the table are rounded."""
+
+
+# Steps are found at the end of the warm-up; algorithms that fold every row by itself read parameters out for each.
+ROUNDED_MODELS = [
+    RoundFed(**{"n_components": 3, "resolution": "auto", "warm_up": 120, "random_state": 0, **options})
+    for options in (
+        {"reservoir": 0}, {"covariance_type": "diag", "algorithm": "vb"}, {"covariance_type": "tied", "algorithm": "em"},
+        {"covariance_type": "spherical", "algorithm": "online-em"}, {"reservoir": 250}, {"parts": 3, "reservoir": 250},
+        {"half_life": 80.0, "covariance_type": "diag"}, {"algorithm": hw.OnlineVB(batch_size=40)},
+        {"covariance_type": "factor", "n_factors": 1}, {"scale_columns": True, "algorithm": hw.QuasiBayes(batch_size=40)},
+        {"algorithm": "boem"}, {"n_components": "auto", "reservoir": 250}, {"resolution": 2.0, "algorithm": "soem"},
+    )
+]  # fmt: skip
+
+
 class SparseFed(hw.MultinomialMixture):
     """The mixture, which is given all its rows as sparse ones."""
 
@@ -311,6 +328,14 @@ def gapped():
 
 
 @cache
+def rounded():
+    """Rows of three groups in whole numbers, halves, and numbers without a step; the groups are hardly wider than the steps."""
+    rng = np.random.default_rng(21)
+    found = rng.normal(size=(400, 3)) * [0.3, 0.5, 1.0] + 4.0 * rng.integers(3, size=(400, 1)) + 100.0
+    return np.column_stack([found[:, 0].round(), (2.0 * found[:, 1]).round() / 2.0, found[:, 2]])
+
+
+@cache
 def counts():
     """Rows of three kinds, the lengths of which are small and large; and one without a count."""
     rng = np.random.default_rng(8)
@@ -411,5 +436,6 @@ def rows_for(model):
         hw.DirectionOfArrival: snapshots, hw.VonMisesFisherMixture: directions, hw.PoissonMixture: events,
         hw.BernoulliMixture: answers, hw.CategoricalMixture: categories, hw.MixedMixture: tables,
         GapFed: gapped, hw.StudentMixture: rows, GapFedStudent: gapped,
+        RoundFed: rounded,
     }  # fmt: skip
     return kinds.get(type(model), counts)()

@@ -306,3 +306,28 @@ def test_health_is_computed_again_when_the_model_has_changed():
     assert model.health_ is not before
     before = model.health_
     assert model.partial_fit(rows(10)).health_ is not before and model.health_.rows == 3010
+
+
+def test_steps_of_rounded_columns_are_found(data, tmp_path, capsys):
+    whole = np.column_stack([rows(300)[:, 0].round(), rows(300)[:, 1]])
+    np.save(tmp_path / "whole.npy", whole)
+    asked = ["gaussian", str(tmp_path / "whole.npy"), "-k", "2"]
+    assert fitted(asked, tmp_path, capsys).resolution_.tolist() == [1.0, 0.0]
+    assert fitted([*asked, "--resolution", "none"], tmp_path, capsys).resolution is None
+    assert fitted([*asked, "--resolution", "1,0.5"], tmp_path, capsys).resolution_.tolist() == [1.0, 0.5]
+    assert fitted([*asked, "--resolution", "2"], tmp_path, capsys).resolution_.tolist() == [2.0, 2.0]
+    assert fitted([*asked, "--algorithm", "moment-matching"], tmp_path, capsys).resolution is None
+    assert fitted(["mixed", *asked[1:], "--resolution", "none"], tmp_path, capsys).resolution is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["gaussian", "--resolution", "fine"], "--resolution must be auto, none, a number"),
+        (["gaussian", "--resolution", "1", "--set", "resolution=2"], "resolution is given twice"),
+        (["poisson", "--resolution", "1"], "poisson takes no --resolution"),
+    ],
+)
+def test_what_is_no_resolution_is_refused(asked, said, data, capsys):
+    assert main(["fit", asked[0], data, *asked[1:]]) == 2
+    assert said in capsys.readouterr().err

@@ -17,7 +17,8 @@ ROUNDED = {
     "piles": (np.clip((50 + 5 * x).round(1), 0, 100), 0.1), "seconds": (1.7e9 + rng.integers(0, 10**6, 1000), 1.0),
     "single precision": (x.round(1).astype(np.float32).astype(float), 0.1),
     "large, single precision": ((1000 + x).round(2).astype(np.float32).astype(float), 0.01),
-    "with a mean": (np.append(np.abs(whole), 29.6991176), 1.0), "small": (whole * 1e-9, 1e-9), "few": (np.array([0.0, 3, 5]), 1.0),
+    "with a mean": (np.append(np.abs(whole), 29.6991176), 1.0), "small": (whole * 1e-9, 1e-9),
+    "few": (np.array([0.0, 3, 5]), 1.0),
 }  # fmt: skip
 SMOOTH = {
     "normal": x, "single": x.astype(np.float32).astype(float), "large": 1e9 * x, "piles": np.clip(50 + 5 * x, 0, 100),

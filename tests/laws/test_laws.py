@@ -19,6 +19,7 @@ from law_table import (
     OFTEN_HEALING,
     PLAIN_GAP_MODELS,
     REGRESSION_MODELS,
+    ROUNDED_MODELS,
     SPECTRA_MODELS,
     STARTED_CHAINS,
     STUDENT_MODELS,
@@ -133,6 +134,11 @@ GAP_CASES = [
     for number, model in enumerate(GAP_MODELS)
     for law in applicable_laws(model)
 ]
+ROUNDED_CASES = [
+    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number < 2 else pytest.mark.slow)
+    for number, model in enumerate(ROUNDED_MODELS)
+    for law in applicable_laws(model)
+]
 HEALING_CASES = [
     pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if model in OFTEN_HEALING else pytest.mark.slow)
     for number, model in enumerate(HEALING_MODELS)
@@ -214,6 +220,11 @@ def test_law_of_plain_gaps(model, law):
 @pytest.mark.parametrize(("model", "law"), GAP_CASES)
 def test_law_of_gaps(model, law):
     law(clone(model), rows_for(model).copy())
+
+
+@pytest.mark.parametrize(("model", "law"), ROUNDED_CASES)
+def test_law_of_rounded_rows(model, law):
+    law(*short_stream(model))
 
 
 @pytest.mark.parametrize(("model", "law"), COUNT_CASES)

@@ -20,7 +20,8 @@ NAMED = 3  # columns in one sentence
 def rounding_findings(rows: Matrix, variances: Array, alive: Mask, names: Sequence[str]) -> list[Finding]:
     """Return which columns are rounded more coarsely than some component is wide, by rows that the model has seen.
 
-    `variances` (K, d) are those of each column given the others, `alive` (K,) says which components count. The proposal is the parameter `resolution`.
+    `variances` (K, d) are those of each column given the others, and `alive` (K,) says which components count. The proposal
+    is the parameter `resolution`.
     """
     steps = find_steps(rows[:ROW_LIMIT])
     thin = (variances < steps**2 / 12.0) & alive[:, None]

@@ -11,9 +11,7 @@ from headwater.estimators.start_parameters import check_array
 from headwater.families.factor_gaussian import FactorGaussian
 
 
-def factor_family(
-    model: Any, width: int, mean_prior: Array | None, resolution: str | Array | None = None
-) -> FactorGaussian:
+def factor_family(model: Any, width: int, mean_prior: Array | None, resolution: str | Array | None = None) -> FactorGaussian:
     """Return the family for rows of this width."""
     if model.n_factors > width:
         raise ValueError(f"n_factors must not be more than the {width} columns, got {model.n_factors}")

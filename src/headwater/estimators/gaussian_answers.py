@@ -23,7 +23,6 @@ class GaussianAnswers(MixtureEstimator):
 
     covariance_type: str
 
-
     def score_samples(self, X: Rows, *, cells: bool = False) -> Array:
         """Return the log-density of each row.
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
-from headwater.families.gaussian_belief import inverses
 from headwater.families.column_steps import settle_steps
+from headwater.families.gaussian_belief import inverses
 from headwater.families.gaussian_records import GaussianParameters, GaussianPrior, GaussianStatistics, RoundedPrior
 from headwater.families.geometry import Geometry, within_spread
 

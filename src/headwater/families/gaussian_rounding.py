@@ -61,7 +61,7 @@ def lift_matrices(scale: Array, rows: Array, prior: RoundedPrior) -> Array | Non
     # In units of the rounding error of so many rows, what is left has eigenvalues that should be 1 at least.
     units = np.sqrt(rows[:, None] * prior.variances[rounded])
     left = left / units[:, :, None] / units[:, None]
-    sound = np.isfinite(left).all(axis=(1, 2))  # trials of a search may be no statistics
+    sound = np.asarray(np.isfinite(left).all(axis=(1, 2)))  # trials of a search may be no statistics
     values, vectors = np.linalg.eigh(np.where(sound[:, None, None], left, np.eye(len(rounded))))
     lack = np.maximum(1.0 - values, 0.0)
     if not lack.any():
