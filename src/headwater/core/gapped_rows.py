@@ -98,16 +98,6 @@ def as_gapped(rows: Array) -> Array | GappedRows:
     return GappedRows.of(rows) if np.isnan(rows.sum()) else rows
 
 
-def sort_by_pattern(missing: Mask) -> NDArray[np.int64]:
-    """Return an order (n,) of rows that groups those with the same gaps and is stable otherwise."""
-    packed = np.packbits(missing, axis=1)
-    if packed.shape[1] <= 8:
-        wide = np.zeros((len(packed), 8), dtype=np.uint8)
-        wide[:, : packed.shape[1]] = packed
-        return np.argsort(wide.view(np.uint64)[:, 0], kind="stable")
-    return np.lexsort(packed.T[::-1])
-
-
 def join_gapped(rows: list[Array | GappedRows]) -> GappedRows:
     """Return rows of several chunks, of which some may be complete, as one."""
     values = [one.values if isinstance(one, GappedRows) else one for one in rows]

@@ -61,11 +61,11 @@ def check_shape(array: AnyArray, name: str) -> None:
         raise ValueError(f"{name} has 0 sample(s) (shape={array.shape}) while a minimum of 1 is required.")
 
 
-def check_target(y: Values, rows: int, owner: str) -> Array:
-    """Return one finite number per row."""
+def check_target(y: Values, rows: int, owner: str, gaps: bool = False) -> Array:
+    """Return one finite number per row, or NaN where it is missing, if there may be `gaps`."""
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None")
-    target = numeric(y, "y")
+    target = numeric(y, "y", gaps)
     if target.ndim == 2 and target.shape[1] == 1:
         target = target[:, 0]
     if target.ndim != 1:
@@ -73,7 +73,7 @@ def check_target(y: Values, rows: int, owner: str) -> Array:
     if len(target) != rows:
         raise ValueError(f"y must have one target per row of X, got {len(target)} targets for {rows} rows")
     target = np.ascontiguousarray(target, dtype=np.float64)
-    check_finite(target, "y")
+    check_finite(np.where(np.isnan(target), 0.0, target) if gaps else target, "y")
     return target
 
 

@@ -60,7 +60,7 @@ def regression_rows(family: Regression, parameters: RegressionParameters, batch:
     if family.gate is not None and parameters.gate is not None and len(batch) >= TELLING_ROWS * k:
         inputs, shares = gaussian_rows(family.gate, parameters.gate)
     else:
-        weights, X = batch.row_weights / batch.size, batch.X[:, :-1]
+        weights, X = batch.row_weights / batch.size, fill_means(batch)[:, :-1]
         centre = weights @ X
         spread = weights @ (X - centre) ** 2
         roots = np.diag(np.sqrt(np.where(spread > 0.0, spread, 1.0)))  # of one row the scale is not known
@@ -70,6 +70,15 @@ def regression_rows(family: Regression, parameters: RegressionParameters, batch:
     noise = np.sqrt(family.noise_variances(parameters))[owners]
     rows = np.vstack([np.column_stack([inputs, targets + sign * noise]) for sign in (1.0, -1.0)])
     return rows, np.vstack([0.5 * shares, 0.5 * shares])
+
+
+def fill_means(batch: Batch) -> Array:
+    """Return rows with the mean of each column in their gaps, as a first guess."""
+    X = batch.X
+    if not isinstance(X, GappedRows):
+        return np.asarray(X)
+    seen = np.maximum(batch.row_weights @ ~X.missing, 1e-300)
+    return X.filled(batch.row_weights @ X.filled(0.0) / seen)
 
 
 def nearest(rows: Array | GappedRows, examples: Array) -> Array:

@@ -41,11 +41,12 @@ class RegressionAnswers(TargetMixture):
         y_std : ndarray of shape (n_samples,)
             Standard deviation of the target, if asked for.
         """
-        shares, means = self.predict_proba(X), self.predict_component_means(X)
+        shares = self.predict_proba(X)
+        means, variances = self._family.target_moments(self._read().parameters.components, self._inputs(X))
         mean = (shares * means).sum(axis=1)
         if not return_std:
             return mean
-        within = shares @ self.noise_variance_
+        within = (shares * variances).sum(axis=1)
         return mean, np.sqrt(within + (shares * (means - mean[:, None]) ** 2).sum(axis=1))
 
     @answers_by_chunk
@@ -62,7 +63,7 @@ class RegressionAnswers(TargetMixture):
         means : ndarray of shape (n_samples, n_components)
             The value of each regression.
         """
-        return self._family.predictions(self._read().parameters.components, self._inputs(X))
+        return self._family.target_moments(self._read().parameters.components, self._inputs(X))[0]
 
     @reads
     def predict_one(self, x: Row) -> float:  # type: ignore[override]

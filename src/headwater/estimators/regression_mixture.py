@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -18,6 +18,9 @@ from headwater.estimators.start_parameters import GivenCoefficients, check_array
 from headwater.estimators.target_mixture import TargetMixture
 from headwater.families.gaussian import Gaussian
 from headwater.families.regression import Regression
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 POSITIVE = Interval(numbers.Real, 0.0, None, closed="neither")
 SEEDS = ("planes", "kmeans", "random")
@@ -38,7 +41,8 @@ class RegressionMixture(RegressionAnswers):
     fit_intercept : bool, default=True
         Whether the regressions have an intercept. Without one, inputs should not lie far from zero in units of their spread.
     gating : {'fixed', 'input'}, default='fixed'
-        Whether a component is as probable at all inputs, or more so near its own: then each has a Gaussian over the inputs.
+        Whether a component is as probable at all inputs, or more so near its own: then each has a Gaussian over the inputs, and
+        inputs and targets may be missing (NaN, None, NA): they are integrated out.
     tol : float, default=1e-3
         Passes of `fit` end when the objective per row gains less.
     reg_noise : float, default=1e-6
@@ -168,6 +172,7 @@ class RegressionMixture(RegressionAnswers):
         ),
         given_start=("weights_init", "coef_init", "intercept_init"),
         answers=("weights_", "coef_", "intercept_", "noise_variance_"),
+        takes_gaps=True,
     )
     _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **CONSTRAINTS,
@@ -246,6 +251,15 @@ class RegressionMixture(RegressionAnswers):
         self.n_threads = n_threads
         self.parts = parts
         self.reservoir = reservoir
+
+    @property
+    def _takes_gaps(self) -> bool:
+        return super()._takes_gaps and self.gating == "input"  # without it nothing is known of inputs
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_gaps
+        return tags
 
     # Parameters to learner
 

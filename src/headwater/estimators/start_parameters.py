@@ -11,7 +11,14 @@ from headwater.core.batch import Batch, join_batches
 from headwater.core.statistics import Array
 from headwater.core.validation import n_dimensions, refuse_unreadable
 from headwater.core.values import Values
-from headwater.estimators.pseudo_rows import clamp_to_labels, count_rows, gaussian_rows, nearest, regression_rows
+from headwater.estimators.pseudo_rows import (
+    clamp_to_labels,
+    count_rows,
+    fill_means,
+    gaussian_rows,
+    nearest,
+    regression_rows,
+)
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial import Multinomial
 from headwater.families.regression import Regression
@@ -198,7 +205,8 @@ class GivenCoefficients:
     def seed(self, batch: Batch) -> tuple[Batch, Array]:
         """Return the rows, each of which belongs to the regression that foretells its target best."""
         assert self.coef is not None
-        X, target = batch.X[:, :-1], batch.X[:, -1:]
+        rows = fill_means(batch)
+        X, target = rows[:, :-1], rows[:, -1:]
         level = np.zeros(len(self.coef))
         if self.intercept is not None:
             level = self.intercept

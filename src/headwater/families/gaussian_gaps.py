@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from headwater.core.batch import Batch
-from headwater.core.gapped_rows import GappedRows, sort_by_pattern
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
 from headwater.families.gaussian_records import (
     ColumnParameters,
@@ -20,7 +20,7 @@ from headwater.families.gaussian_records import (
     GaussianStatistics,
 )
 from headwater.families.posterior import posterior
-from headwater.kernels.gaps import count_gaps
+from headwater.kernels.gaps import sort_by_gaps
 from headwater.kernels.gaussian_gaps import estep_columns_gaps, estep_matrix_gaps
 from headwater.kernels.parallel import run_slabs
 
@@ -62,15 +62,15 @@ def estep_with_gaps(
 ) -> tuple[float, GaussianStatistics | None]:
     """E-step of rows with gaps. Those without any go the way of complete rows; those without a value say nothing."""
     X: GappedRows = batch.X
-    gaps, width, score = np.empty(len(X), dtype=np.int64), X.shape[1], 0.0
-    count_gaps(X.missing, gaps)
+    width, score = X.shape[1], 0.0
+    order, ends = np.empty(len(X), dtype=np.int64), np.empty(X.shape[1] + 2, dtype=np.int64)
     if totals is not None:
         totals = totals.with_gaps()
-    empty = np.flatnonzero(gaps == width)
-    if not family.kind.matrix and not len(empty):  # a kernel that looks at masks costs less than sorting rows out
-        kernel = _kernel_of(family, parameters, log_weights)
+    if not family.kind.matrix and not X.is_empty.any():  # a kernel that looks at masks costs less than sorting rows out
+        kernel = _columns_kernel(family, parameters, log_weights)
         return _run(family, kernel, batch, totals, answers, n_threads), totals
-    complete = np.flatnonzero(gaps == 0)
+    sort_by_gaps(X.missing, order, ends)
+    complete, partial, empty = order[: ends[1]], order[ends[1] : ends[width]], order[ends[width] :]
     if len(complete):
         room = answers.part(complete)
         rows = _rows(batch, complete, X.complete(complete))
@@ -81,13 +81,13 @@ def estep_with_gaps(
         answers.put(complete, room)
     if len(empty):
         score += _answer_empty(log_weights, _rows(batch, empty, X[empty]), empty, answers)
-    partial = np.flatnonzero((gaps > 0) & (gaps < width))
     if len(partial):
-        if family.kind.matrix:
-            partial = partial[sort_by_pattern(X.missing[partial])]
         room = answers.part(partial)
-        rows = _rows(batch, partial, X[partial])
-        score += _run(family, _kernel_of(family, parameters, log_weights), rows, totals, room, n_threads)
+        if family.kind.matrix:
+            rows, kernel = _rows(batch, partial, X), _matrix_kernel(family, parameters, log_weights, partial)
+        else:
+            rows, kernel = _rows(batch, partial, X[partial]), _columns_kernel(family, parameters, log_weights)
+        score += _run(family, kernel, rows, totals, room, n_threads, len(partial))
         answers.put(partial, room)
     return score, totals
 
@@ -141,6 +141,7 @@ def _run(
     totals: GaussianStatistics | None,
     answers: Answers,
     n_threads: int | None,
+    n_rows: int | None = None,
 ) -> float:
     """Call the kernel for every slab, each of which adds to totals of its own, and add these up in a fixed order."""
     width = batch.X.shape[1]
@@ -150,23 +151,21 @@ def _run(
         return kernel(batch, start, stop, answers, part), part
 
     score = 0.0
-    for value, part in run_slabs(work, len(batch), n_threads):
+    for value, part in run_slabs(work, len(batch) if n_rows is None else n_rows, n_threads):
         score += value
         if totals is not None and part is not None:
             _add_in_place(totals, part)
     return score
 
 
-def _kernel_of(family: Gaussian, parameters: GaussianParameters, log_weights: Array) -> Callable[..., float]:
-    """The kernel of the kind of covariance, with all but the rows and the room for answers."""
-    return (_matrix_kernel if family.kind.matrix else _columns_kernel)(family, parameters, log_weights)
-
-
-def _matrix_kernel(family: Gaussian, parameters: GaussianParameters, log_weights: Array) -> Callable[..., float]:
+def _matrix_kernel(
+    family: Gaussian, parameters: GaussianParameters, log_weights: Array, listed: NDArray[np.int64]
+) -> Callable[..., float]:
+    """The kernel of full and tied covariance, for listed rows, with all but the rows and the room for answers."""
     width = parameters.shift.shape[1]
     factor = np.ascontiguousarray(np.tril(parameters.factor.reshape(-1, width, width)))
-    turned = np.ascontiguousarray(np.swapaxes(factor, 1, 2))
-    precision = turned @ factor
+    precision = np.ascontiguousarray(np.swapaxes(factor, 1, 2) @ factor)
+    pull = np.ascontiguousarray((precision @ parameters.means[:, :, None])[:, :, 0])
     gap_offset, gap_power = gap_tables(parameters)
     variances = row_variances(factor)
     offset = parameters.offset + log_weights
@@ -179,8 +178,8 @@ def _matrix_kernel(family: Gaussian, parameters: GaussianParameters, log_weights
             moments = (part.count, part.first, second, part.observed, part.known)
         return float(
             estep_matrix_gaps(
-                batch.X.values, batch.X.missing, start, stop, batch.weights, batch.labels, parameters.origin, factor, turned,
-                precision, variances, parameters.shift, offset, gap_offset, gap_power, parameters.stretch, answers.scores,
+                batch.X.values, batch.X.missing, listed, start, stop, batch.weights, batch.labels, parameters.origin, factor,
+                pull, precision, variances, parameters.shift, offset, gap_offset, gap_power, parameters.stretch, answers.scores,
                 answers.responsibilities, answers.given, *moments,
             )
         )  # fmt: skip
@@ -189,6 +188,7 @@ def _matrix_kernel(family: Gaussian, parameters: GaussianParameters, log_weights
 
 
 def _columns_kernel(family: Gaussian, parameters: GaussianParameters, log_weights: Array) -> Callable[..., float]:
+    """The same of diagonal and spherical covariance, for all rows."""
     k, width = parameters.shift.shape
     tail = bool((parameters.power > 0.0).any())
     power, stretch = (

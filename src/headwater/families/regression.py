@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
 from headwater.core.values import Index, Matrix
 from headwater.families import gaussian_soundness
@@ -15,10 +16,12 @@ from headwater.families import regression_soundness as soundness
 from headwater.families.components import find_near, find_supported, replace_components, select_components
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep
 from headwater.families.gaussian import Gaussian
-from headwater.families.gaussian_records import GaussianStatistics
+from headwater.families.gaussian_gaps import collect_gapped_seeds
+from headwater.families.gaussian_records import GappedStatistics, GaussianStatistics
 from headwater.families.gaussian_slabs import EMPTY_CUBE, Moments, sum_slabs
 from headwater.families.geometry import Geometry
 from headwater.families.regression_belief import belief, contrast, divergence, log_prior, moments
+from headwater.families.regression_gaps import estep_regression_gaps, input_rows, joint_parameters, predict_gaps
 from headwater.families.regression_records import RegressionBelief, RegressionParameters, RegressionPrior
 from headwater.kernels.mixture import READOUTS
 from headwater.kernels.regression import estep_regression
@@ -135,8 +138,9 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
             design = np.hstack([np.ones((len(batch), 1)), scaled])
             return Geometry(whole.origin, whole.spread, (design,))
         weights = batch.row_weights
-        spread = weights @ batch.X**2 / weights.sum()
-        scaled = batch.X / np.sqrt(np.where(spread > 0.0, spread, 1.0))
+        X = whole.coordinates[0] * np.sqrt(whole.spread) + whole.origin if isinstance(batch.X, GappedRows) else batch.X
+        spread = weights @ X**2 / weights.sum()
+        scaled = X / np.sqrt(np.where(spread > 0.0, spread, 1.0))
         return Geometry(np.zeros_like(whole.origin), spread, (scaled,))
 
     def prior(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> RegressionPrior:
@@ -151,7 +155,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         dof = 3.0 if self.degrees_of_freedom_prior is None else float(self.degrees_of_freedom_prior)
         gate = None
         if self.gate:
-            gate = self.gate.prior(_of_inputs(geometry), _inputs(batch), responsibilities)
+            gate = self.gate.prior(_of_inputs(geometry), input_rows(batch), responsibilities)
         blank = RegressionPrior(origin, mean, precision, dof, 0.0, self._floor(spread), gate)
         noise = self.noise_variance_prior
         if noise is None:
@@ -287,6 +291,11 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
 
         With a gate the score that is returned is that of inputs and target, and `scores` are those of targets given inputs.
         """
+        if isinstance(batch.X, GappedRows) or isinstance(totals, GappedStatistics):
+            return estep_regression_gaps(
+                self.moments, self.gate, parameters, self.intercept, log_weights, batch, totals, scores, responsibilities,
+                given, n_threads,
+            )  # fmt: skip
         offset, gate = parameters.offset + log_weights, NO_GATE
         if parameters.gate:
             one = parameters.gate
@@ -314,12 +323,24 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
             return logs
         return logs + self.gate.log_densities(parameters.gate, np.ascontiguousarray(X[:, :-1]))
 
-    def collect(self, parameters: RegressionParameters, X: Array, responsibilities: Array) -> GaussianStatistics:
+    @property
+    def takes_gaps(self) -> bool:
+        return self.gate is not None
+
+    def log_densities_with_gaps(self, parameters: RegressionParameters, X: GappedRows) -> Array:
+        """Return the log-density of what was observed of inputs and target."""
+        return self.moments.log_densities_with_gaps(joint_parameters(parameters, self.intercept), X)
+
+    def collect(self, parameters: RegressionParameters, X: Matrix, responsibilities: Array) -> GaussianStatistics:
         """Statistics of rows whose responsibilities are known."""
         return collect_by_estep(self, parameters, Batch(X), responsibilities)
 
+    collect_with_gaps = collect
+
     def collect_seeds(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianStatistics:
         """Statistics of rows whose responsibilities are known, about the origin of the geometry."""
+        if isinstance(batch.X, GappedRows):
+            return collect_gapped_seeds(self.moments, geometry.origin, batch, responsibilities)
         return collect_by_estep(self, self.blank_parameters(geometry.origin), batch, responsibilities)
 
     def sweep(
@@ -365,6 +386,13 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         level = parameters.coef[:, 0] if self.intercept else 0.0
         return np.asarray((X - parameters.origin[:-1]) @ slopes.T + level + parameters.origin[-1])
 
+    def target_moments(self, parameters: RegressionParameters, X: Array | GappedRows) -> tuple[Array, Array]:
+        """Mean and variance (n, K) of the target under each component; inputs may have gaps, if they gate."""
+        if isinstance(X, GappedRows):
+            return predict_gaps(parameters, self.intercept, X)
+        means = self.predictions(parameters, X)
+        return means, np.broadcast_to(self.noise_variances(parameters), means.shape)
+
     def shares(self, parameters: RegressionParameters, log_weights: Array, X: Array, n_threads: int | None = None) -> Array:
         """Probability of each component given the inputs alone (n, K)."""
         if self.gate is None or parameters.gate is None:
@@ -386,10 +414,6 @@ def input_totals(totals: GaussianStatistics) -> GaussianStatistics:
     """Statistics of the inputs alone."""
     first, second = totals.first[:, :-1], totals.second[:, :-1, :-1]
     return GaussianStatistics(totals.from_base, totals.count, np.ascontiguousarray(first), np.ascontiguousarray(second))
-
-
-def _inputs(batch: Batch) -> Batch:
-    return Batch(np.ascontiguousarray(batch.X[:, :-1]), batch.weights, batch.labels)
 
 
 def _of_inputs(geometry: Geometry) -> Geometry:

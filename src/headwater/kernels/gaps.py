@@ -1,13 +1,35 @@
-"""Masks of rows with gaps: how many values each row lacks."""
+"""Which gaps rows have: how many, and in what order rows with the same ones follow one another."""
+
+import numpy as np
 
 from headwater.kernels._jit import kernel
 
+HASHES = 256  # kinds of patterns that are told apart among rows with as many gaps
+
 
 @kernel
-def count_gaps(missing, gaps):
-    """Write the number of missing values of each row: NumPy takes ten times as long for short rows."""
-    for i in range(missing.shape[0]):
+def sort_by_gaps(missing, order, ends):
+    """Write an order of rows by their number of gaps, in which those with the same gaps are near one another.
+
+    `ends` (width + 2,) becomes where rows with no gap, one gap, and so on begin, and the number of rows.
+    """
+    n, width = missing.shape
+    keys = np.empty(n, np.int64)
+    counts = np.zeros((width + 1) * HASHES + 1, np.int64)
+    for i in range(n):
         number = 0
-        for j in range(missing.shape[1]):
-            number += missing[i, j]
-        gaps[i] = number
+        pattern = 0
+        for j in range(width):
+            lacking = int(missing[i, j])
+            number += lacking
+            pattern = (pattern + lacking * (j + 1)) * 5 % 65521
+        key = number * HASHES + (pattern * 40503 >> 7) % HASHES
+        keys[i] = key
+        counts[key + 1] += 1
+    for key in range(counts.size - 1):
+        counts[key + 1] += counts[key]
+    for number in range(width + 2):
+        ends[number] = counts[number * HASHES]
+    for i in range(n):
+        order[counts[keys[i]]] = i
+        counts[keys[i]] += 1

@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
+from headwater.core.gapped_rows import as_gapped
 from headwater.diagnostics.component_description import Limits, column_names, count_left_out, heaviest_components, interval_of
 from headwater.diagnostics.description import Component, Description, Value
 from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence
+from headwater.diagnostics.health_gaps import gap_findings
 from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
 from headwater.diagnostics.health_regression import RegressionChecks
 from headwater.estimators.describers.mixture import TargetDescriber
@@ -73,15 +75,20 @@ class RegressionMixtureDescriber(TargetDescriber):
                 self.model._input_spreads()[1] ** 2, prior.components.floor, each, gate,
             )  # fmt: skip
 
-        return Evidence(rows, checks=checks, work=float(k * k * width * width), remedy=PRUNE_ADVICE)
+        names = [*column_names(self.model, width - 1), "the target"]
+        gaps = tuple(gap_findings(statistics, count, names))
+        return Evidence(rows, checks=checks, work=float(k * k * width * width), remedy=PRUNE_ADVICE, known=gaps)
 
     def oddities(self, row: object, most: int) -> tuple[Value, ...]:
         """Return the values that make a row odd, the farthest off first."""
         pair = np.ascontiguousarray(row, dtype=float)
-        inputs, y = pair[:-1], float(pair[-1])
-        k = int(np.argmax(self.model._model.posterior(self.model._read().parameters, Batch(pair[None]))[0]))
-        expected = float(inputs @ self.model.coef_[k] + self.model.intercept_[k])
-        return (Value("target", y, standing=(y - expected) / float(np.sqrt(self.model.noise_variance_[k]))),)
+        y = float(pair[-1])
+        if np.isnan(y):
+            return ()
+        parameters = self.model._read().parameters
+        k = int(np.argmax(self.model._model.posterior(parameters, Batch(as_gapped(pair[None])))[0]))
+        means, variances = self.model._family.target_moments(parameters.components, as_gapped(pair[None, :-1]))
+        return (Value("target", y, standing=(y - float(means[0, k])) / float(np.sqrt(variances[0, k]))),)
 
     def columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         """Return what the table shows of these components: a word for it, heads of columns, and a line for each."""
