@@ -1,7 +1,8 @@
 """Two versions of the package, beside each other: ``python -m benchmarks.two_versions OLD_SOURCE NEW_SOURCE``.
 
-Each version runs in a process of its own, which lives on. They take turns, case by case, and what is compared are CPU seconds
-of one thread: the median of the turns of each, and their ratio.
+Each version runs in a process of its own. They take turns, case by case, and what is compared are CPU seconds of one thread:
+the median of the turns of each, and their ratio. Where arrays lie in memory is chance, and stays as it is while a process
+lives: by it alone, cases of a few milliseconds differ by a quarter. So both are started several times.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from pathlib import Path
 from statistics import median
 from time import process_time
 
-REPEATS = 9
+REPEATS = 3
+STARTS = 5
 
 
 def cases() -> dict[str, Callable[[], object]]:
@@ -163,29 +165,39 @@ class Version:
         self.process.wait()
 
 
+def time_turns(given: argparse.Namespace) -> dict[str, tuple[list[float], list[float]]]:
+    """Start both versions and let them take turns; return the CPU seconds of each case, of the old and of the new one."""
+    versions = Version(given.old), Version(given.new)
+    wanted = [name for at, name in enumerate(versions[0].names) if at % given.parts == given.part and given.only in name]
+    spent: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in wanted}
+    for name, both in spent.items():
+        for turn in range(given.repeats + 1):
+            for version, seconds in zip(versions, both, strict=True):
+                took = version.seconds(name)
+                if turn:  # the first turn loads kernels
+                    seconds.append(took)
+    for version in versions:
+        version.end()
+    return spent
+
+
 def main() -> None:
     """Print a table: medians of CPU seconds of both, and their ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("old", type=Path, help="the src folder of one version")
     parser.add_argument("new", type=Path, help="the src folder of the other")
-    parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="turns of each pair of processes")
+    parser.add_argument("--starts", type=int, default=STARTS, help="pairs of processes, one after the other")
     parser.add_argument("--only", default="", help="cases whose name holds this")
+    parser.add_argument("--parts", type=int, default=1, help="parts that the cases are dealt to")
+    parser.add_argument("--part", type=int, default=0, help="the part that is measured, from 0")
     given = parser.parse_args()
-    versions = Version(given.old), Version(given.new)
-    print("| case | old, CPU s | new, CPU s | new / old |\n|---|---|---|---|")
-    for name in versions[0].names:
-        if given.only not in name:
-            continue
-        spent: tuple[list[float], list[float]] = ([], [])
-        for turn in range(given.repeats + 1):
-            for version, seconds in zip(versions, spent, strict=True):
-                took = version.seconds(name)
-                if turn:  # the first turn loads kernels
-                    seconds.append(took)
-        old, new = median(spent[0]), median(spent[1])
-        print(f"| {name} | {old:.4f} | {new:.4f} | {new / old:.3f} |", flush=True)
-    for version in versions:
-        version.end()
+    runs = [time_turns(given) for _ in range(given.starts)]
+    print("| case | old, CPU s | new, CPU s | new / old | of each start |\n|---|---|---|---|---|")
+    for name in runs[0]:
+        old, new = (median(took for run in runs for took in run[name][at]) for at in (0, 1))
+        each = ", ".join(f"{median(run[name][1]) / median(run[name][0]):.2f}" for run in runs)
+        print(f"| {name} | {old:.4f} | {new:.4f} | {new / old:.3f} | {each} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ class Statistics:
     __array_ufunc__ = None  # a NumPy number times statistics is statistics, too
 
     @classmethod
-    def of(cls, *arrays: Any) -> Self:
+    def of(cls, *arrays: object) -> Self:
         """Return the statistics of rows: the arrays in the order in which the class lists them."""
         return cls(np.zeros(1), *arrays)
 

@@ -157,7 +157,9 @@ def check_row(x: Row, names: Sequence[str] | None, width: int | None, gaps: bool
     row = values if plain else np.asarray(numeric(values, "the row", gaps), dtype=np.float64)
     check_row_shape(row, width)
     row = np.ascontiguousarray(row).reshape(1, -1)
-    if gaps and not is_in_range(row):
+    if is_in_range(row):
+        return row
+    if gaps:
         return to_gapped(row, "the row")
     check_finite(row, "the row")
     return row

@@ -133,7 +133,7 @@ class DistributedReport:
             raise ValueError("it is no report of learning on many machines") from error
 
 
-def _read_round(found: Mapping[str, Any]) -> Round:
+def _read_round(found: Mapping[str, object]) -> Round:
     names = {one.name for one in fields(Round)} - {"seconds", "stage", "score"}
     if set(found) != names | {"stage", "score"}:
         raise TypeError("a round has other parts")

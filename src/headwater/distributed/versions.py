@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
 
 from headwater.distributed.clusters import ClusterError, ask_workers
 
@@ -37,14 +36,14 @@ def call_checked(wanted: str, function: Callable[..., object], *given: object) -
     return function(*given)
 
 
-def cannot_import(error: Any) -> bool:
+def cannot_import(error: object) -> bool:
     """Whether a worker failed because it has no headwater, or a headwater without the function."""
     # By its words: Dask changes the type of errors while unpacking.
     text = str(error) if isinstance(error, Exception) else ""
     return "No module named 'headwater" in text or ("Can't get attribute" in text and "headwater" in text)
 
 
-def import_failure(error: Any) -> ClusterError:
+def import_failure(error: object) -> ClusterError:
     """Return the error for workers that cannot import headwater."""
     why = " ".join(str(error).split())[:500]
     return ClusterError(f"the workers cannot import headwater {version()}: install it where they run ({why})")

@@ -77,7 +77,7 @@ def learns(method: F) -> F:
     """Let a method change the model while it holds its lock."""
 
     @wraps(method)
-    def learn(self: EstimatorCore, *arguments: Any, **options: Any) -> Any:
+    def learn(self: EstimatorCore, *arguments: object, **options: object) -> Any:
         with lock_of(self):
             work = copy(self)
             found = method(work, *arguments, **options)
@@ -113,11 +113,11 @@ def answers_at_once(method: F) -> F:
     return _answers_rows(method, answer_at_once)
 
 
-def _learns_rows(method: F, go_through: Callable[[Method, EstimatorCore, Chunks, dict[str, Any]], Any]) -> F:
+def _learns_rows(method: F, go_through: Callable[[Method, EstimatorCore, Chunks, dict[str, object]], object]) -> F:
     learn = learns(method)
 
     @wraps(method)
-    def learn_rows(self: EstimatorCore, *arguments: Any, **options: Any) -> Any:
+    def learn_rows(self: EstimatorCore, *arguments: object, **options: object) -> Any:
         X = arguments[0] if arguments else options.get("X")
         if isinstance(X, Chunks):
             with lock_of(self):
@@ -135,9 +135,9 @@ def _learns_rows(method: F, go_through: Callable[[Method, EstimatorCore, Chunks,
     return cast(F, learn_rows)
 
 
-def _answers_rows(method: F, go_through: Callable[[Method, EstimatorCore, Chunks, dict[str, Any]], Any]) -> F:
+def _answers_rows(method: F, go_through: Callable[[Method, EstimatorCore, Chunks, dict[str, object]], object]) -> F:
     @wraps(method)
-    def answer(self: EstimatorCore, *arguments: Any, **options: Any) -> Any:
+    def answer(self: EstimatorCore, *arguments: object, **options: object) -> Any:
         X, view = arguments[0] if arguments else options.get("X"), copy(self)
         if isinstance(X, Chunks):
             return go_through(method, view, X, given_beside(method, view, arguments, options))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, cast
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -254,7 +254,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     @emissionprob_.setter
     @learns
-    def emissionprob_(self, value: Any) -> None:
+    def emissionprob_(self, value: object) -> None:
         self._give("emissionprob_", check_probabilities(value, (self._given_number(), -1), "emissionprob_"))
 
     @answers_at_once

@@ -149,7 +149,7 @@ def check_probabilities(value: object, shape: tuple[int, ...], name: str) -> Arr
     return array
 
 
-def check_numbers(value: Any, shape: tuple[int, ...], name: str) -> Array:
+def check_numbers(value: object, shape: tuple[int, ...], name: str) -> Array:
     """Return finite numbers in this shape; -1 is any length."""
     array = np.array(numeric(value, name), dtype=float)
     if array.ndim != len(shape) or any(wanted not in (-1, found) for wanted, found in zip(shape, array.shape, strict=True)):

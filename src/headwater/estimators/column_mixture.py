@@ -41,7 +41,7 @@ class ColumnMixture(GapAnswers, FamilyMixture):
             self.__dict__["_first_columns"] = None if names is None else [str(name) for name in names]
         return super()._as_rows(X, learning, anew)
 
-    def _share_columns(self, other: Any) -> None:
+    def _share_columns(self, other: object) -> None:
         for name in ("_first_columns", "feature_names_in_"):
             if name in other.__dict__:
                 self.__dict__[name] = other.__dict__[name]

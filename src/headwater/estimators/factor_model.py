@@ -116,7 +116,7 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
         _, statistics, _ = self._belief()
         return float(statistics.accepted[0]) if self._learner.plan.inference.sampler == "metropolis" else np.nan
 
-    def _checked_number(self, n_samples: Any) -> int:
+    def _checked_number(self, n_samples: object) -> int:
         check_is_fitted(self)
         if not isinstance(n_samples, numbers.Integral) or n_samples < 1:
             raise ValueError(f"Invalid value for 'n_samples': {n_samples!r}. The sampling requires at least one sample.")

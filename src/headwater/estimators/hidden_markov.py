@@ -196,7 +196,7 @@ class HiddenMarkovEstimator(ChainStreams):
         hold = Hold(family, searched)
         return replace(settings, given=given, hold=hold, states=states, order=order, whole=given.confines)
 
-    def _given_chain(self, family: Any, width: int) -> tuple[GivenChain, str]:
+    def _given_chain(self, family: object, width: int) -> tuple[GivenChain, str]:
         """What was set by hand, of what `init_params` leaves out, and the letters of it."""
         given, k = self.__dict__.get("_given", {}), self.n_components
         letters = "".join(letter for letter, name in self._names.items() if letter not in self.init_params and name in given)
@@ -234,7 +234,7 @@ class HiddenMarkovEstimator(ChainStreams):
 
     @transmat_.setter
     @learns
-    def transmat_(self, value: Any) -> None:
+    def transmat_(self, value: object) -> None:
         self._give("transmat_", check_probabilities(value, (self._given_number(), self._given_number()), "transmat_"))
 
     @property

@@ -168,7 +168,7 @@ class MixedMixture(TableMixture):
         self,
         n_components: int | Literal["auto"] = 1,
         *,
-        columns: Literal["auto"] | dict[Any, str] = "auto",
+        columns: Literal["auto"] | dict[object, str] = "auto",
         covariance_type: str = "full",
         reg_covar: float = 1e-6,
         resolution: Values = "auto",

@@ -95,7 +95,7 @@ def _as_json(value: Any) -> Any:
     return value.to_dict() if hasattr(value, "to_dict") else dict(value)
 
 
-def unpack(header: dict[str, Any], arrays: dict[str, AnyArray], functions: Mapping[str, object]) -> StreamingEstimator:
+def unpack(header: dict[str, object], arrays: dict[str, AnyArray], functions: Mapping[str, object]) -> StreamingEstimator:
     """Return the model of header and arrays, after every part of them was checked."""
     reader = Reader(arrays)
     reader.tables = reader.expect(header.get("tables"), dict, "tables")
@@ -264,7 +264,7 @@ def from_bytes(data: bytes, **functions: object) -> Any:
 
 
 def _made(
-    header: dict[str, Any], arrays: dict[str, AnyArray], functions: Mapping[str, object], name: str
+    header: dict[str, object], arrays: dict[str, AnyArray], functions: Mapping[str, object], name: str
 ) -> StreamingEstimator:
     try:
         with np.errstate(all="ignore"):

@@ -71,7 +71,7 @@ class RowHooks(BaseEstimator, ABC):
     def _check_merge(self, other: object) -> None:
         """Refuse to be merged with another model of this class, where more than parameters must agree."""
 
-    def _share_columns(self, other: Any) -> None:
+    def _share_columns(self, other: object) -> None:
         """Take over what another model knows of its columns, where the learner depends on it."""
 
     def _aligned_models(self, models: Sequence[Any]) -> list[Any]:

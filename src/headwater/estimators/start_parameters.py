@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -115,7 +114,7 @@ def _precision_factor(family: Gaussian, width: int, precisions_init: Values) -> 
     return np.swapaxes(flipped[..., ::-1, ::-1], -1, -2)
 
 
-def check_array(value: Any, shape: tuple[int, ...], name: str) -> Array:
+def check_array(value: object, shape: tuple[int, ...], name: str) -> Array:
     """Return an array of finite numbers of this shape, or refuse it."""
     refuse_unreadable(value, f"The parameter '{name}'")
     try:

@@ -107,7 +107,7 @@ def _merge_report(reader: Reader, tree: object, path: str) -> MergeReport:
     return MergeReport(models, rows, reference, tuple(matches), repaired, replayed, held)
 
 
-def _table_schema(reader: Reader, tree: Any, path: str) -> TableSchema:
+def _table_schema(reader: Reader, tree: object, path: str) -> TableSchema:
     parts = reader.parts(tree, "TableSchema", {"kinds", "codebook"}, path)
     book = reader.parts(parts["codebook"], "Codebook", {"columns", "levels"}, path)
     kinds = tuple(reader.expect(one, str, path) for one in reader.items(parts["kinds"], path))
@@ -120,7 +120,7 @@ def _table_schema(reader: Reader, tree: Any, path: str) -> TableSchema:
     return TableSchema(kinds, Codebook(columns, levels))
 
 
-def _levels(reader: Reader, tree: Any, path: str) -> Levels:
+def _levels(reader: Reader, tree: object, path: str) -> Levels:
     parts = reader.parts(tree, "Levels", {"holds", "values"}, path)
     kind, values = reader.expect(parts["holds"], str, path), reader.items(parts["values"], path)
     types = {TEXT: str, NUMBER: float, FLAG: bool}

@@ -21,13 +21,15 @@ NAMED_BY = {"y": "target", "sample_weight": "weight", "labels": "label", "length
 Method = Callable[..., Any]
 
 
-def given_beside(method: Method, model: EstimatorCore, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+def given_beside(
+    method: Method, model: EstimatorCore, arguments: tuple[object, ...], options: dict[str, object]
+) -> dict[str, Any]:
     """What was given beside X, by its names."""
     given = signature(method).bind_partial(model, *arguments, **options).arguments
     return {name: value for name, value in list(given.items())[2:] if value is not None}
 
 
-def call_with_place(chunk: Any, method: Method, /, *arguments: Any, **options: Any) -> Any:
+def call_with_place(chunk: object, method: Method, /, *arguments: object, **options: object) -> Any:
     """Call a method; what it says of rows of a chunk that is not the first begins with where that chunk lies."""
     if not isinstance(chunk, Chunk) or chunk.start == 0:
         return method(*arguments, **options)
@@ -56,7 +58,7 @@ def learn_chunks(method: Method, model: EstimatorCore, X: Chunks, options: dict[
     return found if found is model else np.concatenate(scores)
 
 
-def answer_chunks(method: Method, model: EstimatorCore, X: Chunks, options: dict[str, Any]) -> Any:
+def answer_chunks(method: Method, model: EstimatorCore, X: Chunks, options: dict[str, object]) -> Any:
     """Put the answers of all chunks under one another; rows that hang together are asked at once."""
     if model._traits.chained:
         return answer_at_once(method, model, X, options)
@@ -68,19 +70,19 @@ def answer_chunks(method: Method, model: EstimatorCore, X: Chunks, options: dict
     return np.concatenate(found, axis=ROWS_AT.get(method.__name__, 0))
 
 
-def answer_by_score(method: Method, model: EstimatorCore, X: Chunks, options: dict[str, Any]) -> Any:
+def answer_by_score(method: Method, model: EstimatorCore, X: Chunks, options: dict[str, object]) -> Any:
     """Let the method ask for the scores of the stream; those of sequences, and of a regressor, are no scores of rows."""
     if model._traits.chained or model._traits.takes_sequences or (model._traits.target_columns and method.__name__ == "score"):
         return answer_at_once(method, model, X, options)
     return method(model, X, **options)
 
 
-def learn_at_once(method: Method, model: EstimatorCore, X: Chunks, options: dict[str, Any]) -> Any:
+def learn_at_once(method: Method, model: EstimatorCore, X: Chunks, options: dict[str, object]) -> Any:
     """Learn all rows of a stream, with what belongs to them."""
     return method(model, **_join(_belongings(method, model, by_sequence(X.at_once())), options))
 
 
-def answer_at_once(method: Method, model: EstimatorCore, X: Chunks, options: dict[str, Any]) -> Any:
+def answer_at_once(method: Method, model: EstimatorCore, X: Chunks, options: dict[str, object]) -> Any:
     """Answer for all rows of a stream."""
     chunk = X.at_once()
     if model._traits.takes_sequences:
@@ -107,7 +109,7 @@ def refuse_beside(model: EstimatorCore, method: str, options: dict[str, Any]) ->
             )
 
 
-def _join(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+def _join(given: dict[str, object], options: dict[str, object]) -> dict[str, Any]:
     """What the stream has and what was given beside it, none of it twice."""
     for name in given:
         if name in options:

@@ -26,7 +26,7 @@ from headwater.diagnostics.intervals import mean_intervals
 from headwater.estimators.describers.mixture import MixtureDescriber
 
 
-def _with_names(model: Any, row: Array) -> Chunk:
+def _with_names(model: object, row: Array) -> Chunk:
     return Chunk(np.asarray(row, dtype=float)[None], getattr(model, "feature_names_in_", None))
 
 
