@@ -122,7 +122,7 @@ def test_a_sum_longer_than_its_rows_is_impossible():
     family = VonMisesFisher(2)
     totals = DirectionStatistics.of(np.array([2.0, 2.0]), np.array([[1.9, 0.0], [2.1, 0.0]]))
     assert family.find_impossible(totals).tolist() == [False, True]
-    assert family.find_problem(DirectionPrior(np.ones(2), np.ones((2, 2))), 2) == "is no prior"
+    assert family.find_problem(DirectionPrior(np.ones(2), np.ones((2, 2))), 2) == "is not a valid prior"
 
 
 @pytest.mark.parametrize("width", [2, 3, 50, 200])

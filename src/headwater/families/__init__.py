@@ -1,1 +1,1 @@
-"""K-component distributions, which every latent structure reuses."""
+"""Families: distributions of K components, which every latent structure uses."""

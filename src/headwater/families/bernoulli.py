@@ -21,7 +21,7 @@ from headwater.families.conditional_law import ConditionalLaw, IndependentColumn
 from headwater.families.discrete_entries import FlagEntries
 from headwater.families.geometry import RowGeometry
 
-LEAST_GUESS = 0.01  # probability of what no row of the warm-up has, or all of them lack
+LEAST_GUESS = 0.01  # least prior probability of 1 and of 0
 LEAST_PROBABILITY = 1e-12
 
 
@@ -63,7 +63,7 @@ class Bernoulli(ColumnFamily[BetaPrior, BernoulliStatistics, BernoulliParameters
 
     @property
     def stream_readout(self) -> str:
-        """Means stream best: variational Bayes is too hard on what a component has hardly seen."""
+        """Means stream best: variational Bayes underrates what a component has rarely seen."""
         return "mean"
 
     def zeros(self, width: int) -> BernoulliStatistics:

@@ -1,7 +1,7 @@
 """Logarithms and ratios of modified Bessel functions I_v, for any order from -1/2 on and any argument from 0 on.
 
-SciPy's `ive` underflows where the order is large beside the argument. So it is used for low orders alone; tiny arguments have
-the first terms of the power series there, and huge ones those of Hankel's expansion. From order 40 on Debye's expansion in 1/v
+SciPy's `ive` underflows if the order is large compared with the argument. So it is used for low orders only; tiny arguments use
+the first terms of the power series, and huge ones those of Hankel's expansion. From order 40 on Debye's expansion in 1/v
 (Abramowitz and Stegun 9.7.7) is exact to rounding. Logarithms leave out the power of the argument and its exponential, so that
 all is finite and smooth from 0 on.
 """
@@ -19,8 +19,8 @@ TERMS = 11
 TINY = 1e-3  # arguments of low orders for which two terms of the power series are exact to rounding
 HUGE = 1e8  # arguments of low orders beyond which four terms of Hankel's expansion are exact to rounding; `ive` ends at 1e9
 NEWTON_STEPS = 50
-CLOSE = 1e-8  # a step of Newton's that is so small is the last: the next would be its square
-LARGEST_ARGUMENT = 1e9  # that a ratio is solved for: beyond it, one minus the ratio is rounding
+CLOSE = 1e-8  # a smaller Newton step is the last: the next would be its square
+LARGEST_ARGUMENT = 1e9  # that a ratio is solved for: beyond it, one minus the ratio is a rounding error
 
 
 def _debye_polynomials(terms: int) -> tuple[Polynomial, ...]:
@@ -120,7 +120,7 @@ def solve_bessel_ratio(order: float, ratios: Array) -> Array:
         after = np.clip(x + (ratios - found) / np.maximum(slope, 1e-300), least, most)
         near = np.abs(after - x) <= CLOSE * x
         x = np.where(moving, after, x)
-        moving = moving & ~near  # each by itself, so that none depends on the others
+        moving = moving & ~near  # each entry stops by itself, so that it does not depend on the others
         if not moving.any():
             break
     return np.asarray(x)

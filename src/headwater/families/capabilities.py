@@ -1,4 +1,4 @@
-"""What a family may offer beside `Family`, and what it gains by it. Each is a protocol that a family has or has not."""
+"""Capabilities of a family beyond `Family`, as protocols, and what each makes possible."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SweepsRows(Protocol[PriorIn, Stats]):
 
 @runtime_checkable
 class SweepsChains(Protocol[PriorIn, Stats]):
-    """Components can be the states of a chain that is learned step by step (kernels/chain_sweep.py)."""
+    """Components can be the states of a chain that is learned row by row (kernels/chain_sweep.py)."""
 
     def flat(self, statistics: Stats) -> Array:
         """Return statistics as one row of numbers, the counts first."""
@@ -60,7 +60,7 @@ class SweepsChains(Protocol[PriorIn, Stats]):
         average: Array,
         scores: Array,
     ) -> tuple[float, Array]:
-        """Learn the rows of a sequence step by step."""
+        """Learn the rows of a sequence one by one."""
 
 
 @runtime_checkable
@@ -89,7 +89,7 @@ class MatchesMoments(Protocol[PriorIn, Stats]):
 
 @runtime_checkable
 class AnswersGaps(Protocol[ParamsIn]):
-    """Some columns of a row say what the others may be: rows with gaps are completed and explained."""
+    """Missing columns can be predicted from the observed ones: rows with gaps are completed and explained."""
 
     def conditional(self, parameters: ParamsIn, X: Matrix, missing: Mask) -> ConditionalLaw:
         """Return the law of the missing columns of rows (n, d) under each component, given their observed columns."""

@@ -21,15 +21,15 @@ from headwater.kernels.chains import add_symbols
 from headwater.kernels.mixture import LOWEST, READOUTS
 from headwater.kernels.multinomial import word_table
 
-CONTEXTS = 128  # symbols that a neighbour is told apart from others by, at most
-DIRECTIONS = 16  # in which contexts differ, at most
+CONTEXTS = 128  # most frequent symbols that contexts are described by
+DIRECTIONS = 16  # principal directions of contexts, at most
 
 
 @dataclass(frozen=True)
 class CategoricalStatistics(ComponentStatistics):
     """Rows (K,), the same as counts of the one group of columns (1, K), and of each symbol (V, K), per component.
 
-    What a multinomial keeps of many words in a table that costs no copy; of symbols there are few.
+    A plain array: there are few symbols, so the table of the multinomial family is not needed.
     """
 
     length: Array
@@ -45,7 +45,7 @@ class CategoricalParameters:
 
 @dataclass(frozen=True)
 class Contexts:
-    """What a start needs to know of the symbols: each by what comes before and after it, in the directions that differ most."""
+    """Symbols for a start: each described by what comes before and after it, in principal directions."""
 
     symbols: NDArray[np.int64]
     places: Array  # of each symbol that occurs
@@ -77,7 +77,7 @@ class Categorical(Multinomial):
         return self.make_prior(self.n_symbols)
 
     def find_problem(self, record: object, width: int) -> str:
-        """What is wrong with a record that comes from outside, if something is."""
+        """What is wrong with a record read from a file; "" if nothing is."""
         if isinstance(record, CategoricalStatistics):
             sums = record.table.sum(axis=0)  # of one symbol a row
             apart = max(np.abs(sums - record.length[0]).max(), np.abs(sums - record.count).max()) > SLACK
@@ -223,9 +223,9 @@ class Categorical(Multinomial):
         self, name: str, prior: MultinomialPrior, chain: tuple[Array, ...], X: Array, steps: Array, gains: Array, n_eff: float,
         known: bool, now: Array, given: Array, mean: Array, average: Array, scores: Array,
     ) -> tuple[float, Array]:  # fmt: skip
-        """Learn the rows of a sequence step by step (see kernels/chain_sweep.py)."""
+        """Learn the rows of a sequence one by one (see kernels/chain_sweep.py)."""
         shape = (self.n_symbols, self.n_components)
-        # A copy: what is broadcast to its own shape is read-only, and for that a kernel would be compiled again.
+        # A copy: a broadcast array is read-only, and a kernel would be compiled again for it.
         beta, shift = (np.array(np.broadcast_to(part, shape), order="C") for part in (prior.beta, prior.shift))
         sums = (prior.totals - prior.shift_totals if name == "mode" else prior.totals)[0]
         symbols = np.where(np.isnan(X[:, 0]), -1.0, X[:, 0]).astype(np.int64)

@@ -1,8 +1,8 @@
 """K components of independent categorical columns: a table of probabilities for every column (latent classes).
 
 Rows hold codes: 0, 1, ... in the order in which the categories of a column were seen, NaN for a gap. A table has `capacity`
-cells for categories and one more for those that no cell was given to. All cells have prior mass from the beginning, so a
-category that is seen for the first time takes its cell, and nothing else changes.
+cells for categories and one more for all further categories. All cells have prior mass from the beginning, so a new category
+takes its cell and nothing else changes.
 
 The prior of a column is Dirichlet: the shares of the warm-up, in which one more row is spread over all cells, worth
 `prior_rows` rows. Where a mode is read out, one is added to every parameter, so that modes and means agree.
@@ -26,7 +26,7 @@ from headwater.families.conditional_law import ConditionalLaw, IndependentColumn
 from headwater.families.family import Family
 from headwater.families.geometry import Geometry, RowGeometry
 
-SEEDED_CATEGORIES = 16  # of a column that seeds tell apart: the most frequent of the warm-up
+SEEDED_CATEGORIES = 16  # most frequent categories of a column in the warm-up, which seeds use
 LEAST_PROBABILITY = 1e-300
 
 
@@ -66,7 +66,7 @@ class CategoryTables(Family[CategoryPrior, CategoryStatistics, CategoryParameter
 
     @property
     def stream_readout(self) -> str:
-        """Means stream best: variational Bayes is too hard on what a component has hardly seen."""
+        """Means stream best: variational Bayes underrates what a component has rarely seen."""
         return "mean"
 
     def zeros(self, width: int) -> CategoryStatistics:

@@ -1,7 +1,7 @@
 """Families whose columns are independent given the component: what Poisson, Bernoulli and categorical ones have in common.
 
-A missing entry is NaN. It is left out, and every (component, column) has a mass of its own: the rows that have the column.
-The prior of a column is a guess that is worth some rows.
+A missing entry is NaN. It is left out, and every (component, column) has its own mass: the rows that have the column. The prior
+of a column is a guess that counts as some rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headwater.core.values import Matrix
 from headwater.families.components import ComponentStatistics
 from headwater.families.family import Family
 
-PRIOR_ROWS = 1.0  # that the guess of a prior is worth where nothing is said
+PRIOR_ROWS = 1.0  # that the guess of a prior counts as by default
 NO_GAPS: NDArray[np.bool_] = np.empty((0, 0), dtype=np.bool_)
 
 Prior = TypeVar("Prior")
@@ -55,7 +55,7 @@ def split_gaps(X: Matrix) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def column_means(batch: Batch, X: Matrix) -> Array:
-    """Return the weighted mean (d,) of what is observed in each column; 0 where nothing is."""
+    """Return the weighted mean (d,) of the observed values of each column; 0 if there are none."""
     values, seen = split_gaps(X)
     weights = batch.row_weights
     mass = weights @ seen if seen.size else np.full(X.shape[1], weights.sum())
@@ -63,7 +63,7 @@ def column_means(batch: Batch, X: Matrix) -> Array:
 
 
 def fill_gaps(X: Matrix) -> Array:
-    """Return rows with the mean of its column in every gap, to be seeded on; 0 where a column has nothing."""
+    """Return rows with gaps filled by column means, for seeding; 0 if a column has no value."""
     values, seen = split_gaps(X)
     if not seen.size:
         return values

@@ -1,4 +1,4 @@
-"""Records of K components, whose first axis is the component: selected, recombined, replaced, and judged by kept rows."""
+"""Records of K components, whose first axis is the component: selected, recombined, replaced, and checked by reservoir rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from headwater.core.statistics import Array, Statistics, to_one_form
 from headwater.core.values import Index
 
-MOST_RATIO = 3.0  # of a variance, in any direction, to the one that kept rows say alone, beside chance
-MOST_ASPECT = 0.7  # root of columns by rows; with fewer rows, they say nothing more about directions
+MOST_RATIO = 3.0  # of a variance, in any direction, to that of reservoir rows, beyond chance
+MOST_ASPECT = 0.7  # root of columns by rows; fewer rows do not determine directions
 
 
-NOT_OF_COMPONENTS = "from_base"  # the one statistic that no component has
+NOT_OF_COMPONENTS = "from_base"  # the one statistic without a component axis
 
 Record = TypeVar("Record")
 Stats = TypeVar("Stats", bound=Statistics)
@@ -24,7 +24,7 @@ Stats = TypeVar("Stats", bound=Statistics)
 
 @dataclass(frozen=True)
 class ComponentStatistics(Statistics):
-    """Base of the statistics of a family: `count` (K,), the rows of each component, and what the subclass lists beside it.
+    """Base of the statistics of a family: `count` (K,), the rows of each component, and what the subclass adds.
 
     The first axis of every array is the component.
     """
@@ -52,8 +52,8 @@ def recombine_components(
 ) -> Stats:
     """Return matrix @ statistics + other_matrix @ others over the components.
 
-    A row of a matrix is a component to be, a column one that is there: so components are merged, split, emptied or replaced.
-    What all components share stays that of the first.
+    A row of a matrix is a new component, a column an old one: so components are merged, split, emptied or replaced. Arrays that
+    all components share are those of the first.
     """
     if others is not None:
         statistics, others = to_one_form((statistics, others))
@@ -78,14 +78,14 @@ def replace_components(statistics: Stats, other: Stats, which: NDArray[np.bool_]
 
 
 def find_supported(totals: Array, known: Array, rows: Array) -> NDArray[np.bool_]:
-    """Return which counts (K,) are such as the kept rows of each component, which are known, can stand for."""
+    """Return which counts (K,) agree with the known numbers of reservoir rows of each component."""
     least, most = 0.5 * known, 2.0 * known
     chance = 4.0 * known / np.sqrt(np.maximum(rows, 1.0))
     return np.asarray((totals > np.maximum(least - chance, 0.0)) & (totals < most + chance))
 
 
 def find_near(matrices: Array, known: Array, rows: Array) -> NDArray[np.bool_]:
-    """Return which symmetric matrices (K, d, d) are positive, and in no direction far from what so many kept rows (K,) say.
+    """Return which symmetric matrices (K, d, d) are positive and in no direction far from those of reservoir rows (K,).
 
     Diagonals (K, d) stand for matrices. How far is chance depends on the rows: eigenvalues of a sample spread by
     ((1 + q) / (1 - q))^2 with q^2 = d / rows (Marchenko and Pastur 1967).

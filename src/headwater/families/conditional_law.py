@@ -1,4 +1,4 @@
-"""ConditionalLaw: what is known of the missing columns of rows under each component, given those that are observed.
+"""ConditionalLaw: the distribution of the missing columns of rows under each component, given the observed ones.
 
 A family that offers `conditional` (capabilities.py) returns one for a block of rows. Where the columns of a component are
 independent, `IndependentColumns` makes it of the laws of single entries.
@@ -21,7 +21,7 @@ Places = NDArray[np.int64]
 
 
 class ConditionalLaw(ABC):
-    """n rows of d columns under K components; `missing` (n, d) says which entries of `rows` are not looked at."""
+    """n rows of d columns under K components; entries of `rows` that are `missing` (n, d) are not used."""
 
     rows: Array
     missing: Mask
@@ -41,7 +41,7 @@ class ConditionalLaw(ABC):
 
     @abstractmethod
     def draw(self, components: Places, uniforms: Array) -> Array:
-        """Return rows (n, d) without gaps, each from its component; `uniforms` (n, d + 1) are what is random of them."""
+        """Return rows (n, d) with gaps filled by draws from their components; `uniforms` (n, d + 1) are the random numbers."""
 
     @abstractmethod
     def log_density(self, of: Array) -> Array:
@@ -53,14 +53,14 @@ class ConditionalLaw(ABC):
 
     @abstractmethod
     def without_column(self) -> tuple[Array, EntryLaw, Places, Places]:
-        """Return what the other observed columns say of each observed entry.
+        """Return the distribution of each observed entry given the other observed columns.
 
         The log-density (e, K) of the others, the laws (e, K) of the entry given them, and the rows and columns of the entries.
         """
 
     @abstractmethod
     def without_pair(self) -> tuple[Array, Array, Array]:
-        """Return what the other observed columns say of pairs of columns, (n, K, d, d) each, of which i < j is meant.
+        """Return the distribution of pairs of columns given the other observed ones, (n, K, d, d) each, for i < j.
 
         The log-density of the others, the log-density of the pair given them, and the logarithm of the probability that a
         pair lies as far from its centre.
@@ -69,7 +69,7 @@ class ConditionalLaw(ABC):
 
 @dataclass(frozen=True)
 class IndependentColumns(ConditionalLaw):
-    """Columns that are independent in each component: what is missing is left out, and knows nothing of the others.
+    """Columns that are independent in each component: missing ones are left out and do not depend on the others.
 
     `law_of(rows, columns)` returns the laws (e, K) of entries in these places. Columns that are `given`, such as an exposure,
     are never missing and have no law.

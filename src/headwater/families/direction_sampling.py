@@ -41,7 +41,7 @@ def _sample_cosines(width: int, concentration: Array, rng: np.random.Generator) 
 
 
 def _turn(rows: Array, directions: Array, components: NDArray[np.int64]) -> Array:
-    """Reflect rows so that the first axis becomes each row's direction. A direction of zeros leaves them where they are."""
+    """Reflect rows so that the first axis becomes each row's direction. A direction of zeros changes nothing."""
     mirrors = -directions
     mirrors[:, 0] += 1.0
     norms = np.einsum("kd,kd->k", mirrors, mirrors)

@@ -1,4 +1,4 @@
-"""Divergences of densities by sampling: for families that have no closed form of them."""
+"""Divergences of densities by sampling: for families without a closed form."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from headwater.families.family import Family, Params, Prior, Stats
 
 DIVERGENCE_ROWS = 256  # drawn from each component: a standard error of a tenth where densities are a nat apart
-MOST_NATS = 1e6  # a row: what is impossible under a component is so far from it
+MOST_NATS = 1e6  # a row, in place of an infinite divergence
 
 
 def sampled_divergences(family: Family[Prior, Stats, Params], ones: Params, others: Params) -> Array:
     """Return KL(p_k || q_j) + KL(q_j || p_k), in nats a row (K, K), of the components of two sets of parameters.
 
-    Draws are the same for the same parameters. Of two densities that are equal the result is exactly 0.
+    Draws are the same for the same parameters. For two equal densities the result is exactly 0.
     """
     return np.asarray(np.maximum(_excess(family, ones, others) + _excess(family, others, ones).T, 0.0))
 

@@ -1,4 +1,4 @@
-"""Laws of single entries under each of K components: what a column may be, given the component and the columns that are known.
+"""Distributions of single entries under each of K components, given the component and the known columns.
 
 Every array is (e, K): e entries, K components; or of a shape that broadcasts to it. Values are (e,). `OrderedEntries` are
 numbers, `CategoryEntries` (category_entries.py) are codes, whose order says nothing.
@@ -17,7 +17,7 @@ from scipy.special import gammaln, log_ndtr, logsumexp, ndtr, ndtri, stdtr, stdt
 from headwater.core.statistics import Array
 from headwater.families.entry_mixture import entry_log_density, entry_log_tail, entry_moments, entry_quantile
 
-FARTHEST = 1e150  # standard deviations, whose square is a number
+FARTHEST = 1e150  # standard deviations; the square of more would overflow
 LOG_ROOT_TWO_PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
@@ -84,7 +84,7 @@ class OrderedEntries(EntryLaw):
 
     @abstractmethod
     def below(self, values: Array) -> Array:
-        """Return the probability (e, K) of no more than the value."""
+        """Return the probability (e, K) of values up to this one."""
 
     @abstractmethod
     def above(self, values: Array) -> Array:
@@ -210,7 +210,7 @@ class StudentEntries(OrderedEntries):
         return np.asarray(self.centre + self.scale * stdtrit(self.dof, _column(probability)))
 
     def ascend(self, values: Array, shares: Array) -> Array:
-        # Student's t is a normal law of unknown scale: what is far off counts less (the EM step of that scale).
+        # Student's t is a normal law of unknown scale: distant values count less (the EM step of that scale).
         weights = (self.dof + 1.0) / (self.dof + np.square(self._standard(values)))
         return _precision_mean(shares * weights, self.centre, self.scale)
 

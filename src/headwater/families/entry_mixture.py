@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 LEAST_TAIL = 1e-250  # a smaller probability is summed by its logarithms
 MOST_STEPS = 200  # of a search that halves its bracket at worst; 64 are enough for any bracket of numbers of one size
-PRECISION = 4e-15  # of a quantile, beside the size of the ends of its bracket
-ALONE = 1.0 - 1e-14  # the weight from which a component is the mixture
+PRECISION = 4e-15  # of a quantile, relative to the ends of its bracket
+ALONE = 1.0 - 1e-14  # weight from which on one component is taken for the mixture
 
 
 def entry_moments(law: EntryLaw, weights: Array) -> tuple[Array, Array]:
@@ -48,8 +48,8 @@ def entry_log_tail(law: OrderedEntries, weights: Array, values: Array) -> Array:
 def entry_quantile(law: OrderedEntries, weights: Array, probability: float) -> Array:
     """Return the value (e,) that the mixtures do not exceed with this probability.
 
-    It lies between the quantiles of the components, and is found there by Newton's method, or by halves where steps of that
-    leave the bracket or do not become shorter by half.
+    It lies between the quantiles of the components. It is found by Newton's method, or by bisection where Newton steps leave
+    the bracket or do not halve.
     """
     ends = law.quantile(np.asarray(probability))
     ends = np.broadcast_to(ends, weights.shape)

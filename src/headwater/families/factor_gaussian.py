@@ -1,8 +1,8 @@
 """K Gaussians whose covariance is low-rank and diagonal: mixtures of factor analysers (Ghahramani and Hinton 1996).
 
-A row of a component is its mean, plus q factors times loadings, plus noise of its own in every column. The statistics are those
-of rows and factors together, with the factors expected at the reference: so they add up over chunks, streams and models, as
-responsibilities do, and cost d (q + 2) numbers a component where second moments would cost d^2. A readout is a regression.
+A row of a component is its mean, plus q factors times loadings, plus independent noise in every column. The statistics are
+those of rows and expected factors at the reference: they add up over chunks, streams and models, and take d (q + 2) numbers a
+component where second moments would take d^2. A readout is a regression.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SMALL_PRODUCT = 8192  # multiplications below which no library uses threads
 
 @dataclass(frozen=True)
 class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
-    """The family. Hyperparameters that are None are settled from the warm-up rows."""
+    """The family. Hyperparameters that are None are set from the warm-up rows."""
 
     n_components: int
     n_factors: int
@@ -49,7 +49,7 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
 
     @property
     def readouts(self) -> frozenset[str]:
-        """The mode alone: factors are expected, and beliefs about loadings are not kept."""
+        """The mode only: there is no belief about loadings."""
         return frozenset({"mode"})
 
     @property
@@ -64,7 +64,7 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
         return any(part is not None for part in given)
 
     def n_parameters(self, width: int) -> int:
-        """Return the number of free parameters: loadings are the same when their axes are turned."""
+        """Return the number of free parameters: rotations of the loadings do not count."""
         turns = self.n_factors * (self.n_factors - 1) // 2
         return self.n_components * (width * (self.n_factors + 2) - turns)
 
@@ -109,7 +109,7 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
         return with_steps(flat, None if self.resolution is None else np.zeros(width))
 
     def refine_prior(self, prior: FactorPrior, parameters: FactorParameters, weights: Array, geometry: Geometry) -> FactorPrior:
-        """Empirical Bayes: a prior whose noise is that of the components, unless the user said what it is."""
+        """Empirical Bayes: a prior whose noise is that of the components, unless the user gave it."""
         if self.noise_prior is not None:
             return prior
         return replace(prior, scale=self._scale(1.0 / (weights @ (1.0 / parameters.noise)), geometry.spread))
@@ -125,7 +125,7 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
     # Readouts
 
     def readout(self, name: str, prior: FactorPrior, totals: FactorStatistics) -> FactorParameters:
-        """Return the mode; what asks for the mean gets it, too."""
+        """Return the mode, also in place of the mean."""
         if name not in ("mode", "mean"):
             raise ValueError("covariance_type='factor' keeps no belief about loadings, so it has no predictive density")
         return read_mode(prior, totals)
@@ -136,7 +136,7 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
         return -0.5 * float(np.sum(prior.dof * np.log(parameters.noise) + scale / parameters.noise))
 
     def divergence(self, prior: FactorPrior, totals: FactorStatistics) -> float:
-        """Return nothing: there is no belief that differs from the prior, since variational Bayes is not offered."""
+        """Return 0: variational Bayes is not offered."""
         return 0.0
 
     # Rows
@@ -154,7 +154,7 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
         return found
 
     def collect(self, parameters: FactorParameters, X: Matrix, responsibilities: Array) -> FactorStatistics:
-        """Return total statistics of rows, with the factors that are expected of each."""
+        """Return total statistics of rows, with expected factors."""
         found, centred = self.zeros(X.shape[1]), X - parameters.origin
         squares = centred**2
         found.count[...] = responsibilities.sum(axis=0)
@@ -227,7 +227,7 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
         return replace(statistics, first=first, square=square, cross=cross)
 
     def align(self, known: FactorStatistics, statistics: FactorStatistics) -> FactorStatistics:
-        """Return statistics with the axes of the factors turned to those of others (Procrustes), which changes no density."""
+        """Return statistics with the factors rotated to those of others (Procrustes), which changes no density."""
         left, _, right = np.linalg.svd(np.einsum("kdq,kdr->kqr", known.cross, statistics.cross))
         turns = left @ right
         return replace(

@@ -38,7 +38,7 @@ def read_mode(prior: FactorPrior, totals: FactorStatistics) -> FactorParameters:
     explained = np.einsum("kdq,kdq->kd", coefficients, cross)
     rest = totals.square + prior.scale + prior.mean_precision * prior.mean**2 - explained
     loadings = coefficients[:, :, :factors] @ _roots(totals.factor_second / np.maximum(count, 1e-300)[:, None, None], count)
-    # Sums of rows leave no less than the prior puts in; statistics that were extrapolated may.
+    # Sums of rows leave at least what the prior adds; extrapolated statistics may leave less.
     noise = np.maximum(rest, prior.scale) / np.maximum(count + prior.dof, 1e-300)[:, None]
     noise = np.maximum(noise, max(prior.floor, LEAST_NOISE) + LEAST_RATIO * np.einsum("kdq,kdq->kd", loadings, loadings))
     if isinstance(prior, RoundedFactorPrior):  # of which the noise of a column is a part, so this is the mode
@@ -61,9 +61,9 @@ def _roots(moments: Array, count: Array) -> Array:
 
 
 def seed_parameters(prior: FactorPrior, X: Array, weighted: Array, n_factors: int) -> FactorParameters:
-    """Return parameters of groups of rows: principal directions of each, after its columns are brought to one scale.
+    """Return parameters of groups of rows: principal directions of each, with its columns scaled.
 
-    A group of too few rows has the directions of all rows about the means of their groups.
+    A group of too few rows gets the directions of all rows about the means of their groups.
     """
     k, width = weighted.shape[1], X.shape[1]
     centred = X - prior.origin
@@ -92,7 +92,7 @@ def seed_parameters(prior: FactorPrior, X: Array, weighted: Array, n_factors: in
 
 
 def _principal(rows: Array, weights: Array, n_factors: int) -> Array:
-    """Loadings (d, q) of rows whose columns have variance one: principal directions, with the mean of the rest taken off."""
+    """Loadings (d, q) of rows whose columns have variance one: principal directions less the mean of the other eigenvalues."""
     width, mass = rows.shape[1], max(float(weights.sum()), 1e-300)
     columns = min(n_factors + OVERSAMPLED, width)
     basis = np.linalg.qr(np.random.default_rng(0).normal(size=(width, columns)))[0]

@@ -12,7 +12,7 @@ from headwater.families.components import ComponentStatistics
 
 @dataclass(frozen=True)
 class FactorStatistics(ComponentStatistics):
-    """Sums over rows x, about the origin, and what is expected of their factors z at the reference.
+    """Sums over rows x, about the origin, and of their expected factors z at the reference.
 
     Of x (K, d), of the squares of its columns (K, d), of x z' (K, d, q), of z (K, q) and of z z' (K, q, q): these are the
     sufficient statistics of x and z together, so they add up, and a model of d columns holds d (q + 2) numbers a component

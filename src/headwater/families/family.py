@@ -1,7 +1,7 @@
 """Family: K components of one kind. Eight functions make one; every other method is a capability with a default that works.
 
-docs/contributing/new-family.md walks through a family that has the eight alone. A family overrides a capability where it can
-do better than the default: by a kernel, by a closed form, or because its arrays have another shape.
+docs/contributing/new-family.md walks through a family with only the eight. A family overrides a capability where it can do
+better than the default: by a kernel, by a closed form, or because its arrays have another shape.
 
 Rule of shapes: the first axis of every array of a prior, of statistics and of parameters is the component; a plain number is
 one that all components share. So components are selected, permuted, split and merged by the defaults.
@@ -38,7 +38,7 @@ from headwater.kernels.parallel import run_slabs
 EMPTY: Array = np.empty(0)
 EMPTY_TABLE: Array = np.empty((0, 0))
 GAPS_REFUSED = "the components of this model are learned from complete rows, got rows with missing values"
-LEAST_SHARE = 1e-290  # of a sum of densities: a smaller one says nothing of the density any more
+LEAST_SHARE = 1e-290  # of a sum of densities; smaller shares have lost their precision
 
 Prior = TypeVar("Prior")
 Stats = TypeVar("Stats", bound=ComponentStatistics)
@@ -81,11 +81,11 @@ class Family(ABC, Generic[Prior, Stats, Params]):
 
     @abstractmethod
     def log_prior(self, prior: Prior, parameters: Params) -> float:
-        """Return the log-density of the prior at parameters that are modes, up to a constant: what MAP-EM adds."""
+        """Return the log-density of the prior at parameters that are modes, up to a constant: the penalty of MAP-EM."""
 
     @abstractmethod
     def divergence(self, prior: Prior, totals: Stats) -> float:
-        """Return KL(belief || prior), summed over the components: what the free energy of variational Bayes takes off."""
+        """Return KL(belief || prior), summed over the components: the penalty in the free energy of variational Bayes."""
 
     @abstractmethod
     def sample(self, parameters: Params, components: NDArray[np.int64], rng: np.random.Generator, *options: Values) -> Array:
@@ -95,7 +95,7 @@ class Family(ABC, Generic[Prior, Stats, Params]):
 
     @property
     def readouts(self) -> frozenset[str]:
-        """Names of the readouts there are. With "predictive" there is quasi-Bayes, too."""
+        """Names of the readouts. With "predictive", quasi-Bayes is available."""
         return frozenset({"mode", "mean", "expect_log"})
 
     @property
@@ -105,7 +105,7 @@ class Family(ABC, Generic[Prior, Stats, Params]):
 
     @property
     def has_prior(self) -> bool:
-        """Whether EM is to find the mode under the prior. If not, it is given what `flatten_prior` makes of it."""
+        """Whether EM finds the mode under the prior. If not, it uses the prior of `flatten_prior`."""
         return True
 
     @property
@@ -118,7 +118,7 @@ class Family(ABC, Generic[Prior, Stats, Params]):
 
     @property
     def is_regularized(self) -> bool:
-        """Whether anything may hold parameters back from maximum likelihood."""
+        """Whether parameters are regularized."""
         return True
 
     def flatten_prior(self, prior: Prior) -> Prior:
@@ -126,11 +126,11 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         return prior
 
     def flatten_parts(self, prior: Prior) -> Prior:
-        """Return a prior of which only parts are flattened: those blocks of columns that have no prior. By default none are."""
+        """Return a prior in which blocks of columns without a prior are flattened. By default there are none."""
         return prior
 
     def refine_prior(self, prior: Prior, parameters: Params, weights: Array, geometry: RowGeometry) -> Prior:
-        """Return the prior of components like these (empirical Bayes); by default as it was."""
+        """Return the prior of components like these (empirical Bayes); by default unchanged."""
         return prior
 
     def blank_prior(self, width: int) -> Prior:
@@ -155,7 +155,7 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         return sum(array.size for name, array in arrays.items() if name not in ("count", "from_base"))
 
     def rows_to_learn(self, width: int) -> int:
-        """Return the rows that it takes to move every parameter: one for each, weights included."""
+        """Return the rows that it takes to estimate every parameter: one for each, weights included."""
         return self.n_parameters(width) + self.n_components - 1
 
     def rows_to_seed(self, width: int) -> int:
@@ -173,11 +173,11 @@ class Family(ABC, Generic[Prior, Stats, Params]):
     # Seeds
 
     def seed_view(self, X: Matrix) -> Array:
-        """Return rows (n, q) in which groups are round, for k-means; by default as they are. They are standardised after it."""
+        """Return rows (n, q) in which clusters are round, for k-means; by default unchanged. They are standardised after it."""
         return np.asarray(X)
 
     def geometry(self, batch: Batch) -> RowGeometry:
-        """Return what a start needs to know of the rows: `views` to seed in, by default the standardised seed view."""
+        """Return the geometry of the rows for a start: `views` to seed in, by default the standardised seed view."""
         return Geometry.of(replace(batch, X=self.seed_view(batch.X)), matrix=False)
 
     def collect_seeds(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> Stats:
@@ -251,18 +251,18 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         return False
 
     def log_densities_with_gaps(self, parameters: Params, X: GappedRows) -> Array:
-        """Return the log-density (n, K) of what was observed of every row; 0 for a row without a value."""
+        """Return the log-density (n, K) of the observed values of every row; 0 for a row without any."""
         raise ValueError(GAPS_REFUSED)
 
     def collect_with_gaps(self, parameters: Params, X: GappedRows, responsibilities: Array) -> Stats:
-        """Return total expected statistics of rows given what was observed; rows without a value add nothing."""
+        """Return total expected statistics of rows given the observed values; rows without any add nothing."""
         raise ValueError(GAPS_REFUSED)
 
     # Components
 
     @property
     def has_own_moments(self) -> bool:
-        """Whether every component has moments of its own. If all share some, drift cannot forget one component alone."""
+        """Whether every component has its own moments. If all share some, drift cannot forget one component alone."""
         return True
 
     def resize(self, n_components: int) -> Self:
@@ -288,18 +288,17 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         return recombine_components(statistics, matrix, others, other_matrix)
 
     def move_to_prior(self, prior: Prior, own: Prior, statistics: Stats) -> Stats:
-        """Return statistics that were gathered under the prior `own` as they would be under another: about its origin."""
+        """Return statistics gathered under the prior `own`, moved to the origin of another prior."""
         return statistics
 
     def align(self, known: Stats, statistics: Stats) -> Stats:
-        """Return statistics of the same components in the axes of others, where axes are free; by default as they are."""
+        """Return statistics rotated to the axes of others, where axes are arbitrary; by default unchanged."""
         return statistics
 
     def separation(self, prior: Prior, totals: Stats, others: Stats) -> Array:
         """Return the symmetric divergence (K, K) of the beliefs about these components and about those, in nats.
 
-        By default that of their densities, a row, times the rows that both beliefs stand on: to the second order in how far
-        they are apart, that is the same.
+        By default the divergence of their densities, a row, times the rows behind both beliefs, which agrees to second order.
         """
         rows = 0.5 * (totals.count[:, None] + others.count)
         return np.asarray(np.maximum(rows, 0.0) * self._belief_divergences(prior, totals, others))
@@ -307,7 +306,7 @@ class Family(ABC, Generic[Prior, Stats, Params]):
     def contrast(self, prior: Prior, totals: Stats, others: Stats) -> Array:
         """Return the symmetric divergence (K,) of the densities of each component here and there, in nats a row.
 
-        A component without a row has no density of its own and differs from none.
+        A component without rows has no density, and its divergence is 0.
         """
         apart = np.diagonal(self._belief_divergences(prior, totals, others))
         return np.where(np.minimum(totals.count, others.count) < 1.0, 0.0, apart)
@@ -327,16 +326,16 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         return np.asarray(totals.count < 0.0)
 
     def mend(self, prior: Prior, totals: Stats, sound: Stats, share: float) -> Stats:
-        """Return totals in which components that no rows could have made, or hardly, are as kept rows say.
+        """Return totals in which invalid or implausible components are replaced by those of reservoir rows.
 
-        Kept rows are a share of all, and `sound` is what they say, scaled up to all.
+        `sound` are the totals of reservoir rows, which are a `share` of all rows, scaled up to all.
         """
         good = find_supported(totals.count, sound.count, share * sound.count) & ~self.find_impossible(totals)
         good &= self._find_readable(prior, totals)
         return totals if good.all() else replace_components(totals, sound, ~good)
 
     def _find_readable(self, prior: Prior, totals: Stats) -> NDArray[np.bool_]:
-        """Which components (K,) have readouts that are numbers, or logarithms of zero."""
+        """Which components (K,) have readouts that are finite, or logarithms of zero."""
         good = np.ones(self.n_components, dtype=np.bool_)
         with np.errstate(all="ignore"):
             for name in self.readouts:
@@ -346,7 +345,7 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         return good
 
     def find_problem(self, record: object, width: int) -> str:
-        """Return what is wrong with a record that comes from a file, as the end of a sentence; "" if nothing is.
+        """Return what is wrong with a record read from a file, as the end of a sentence; "" if nothing is.
 
         Files check shapes and finite numbers by themselves, and that what is read out of statistics is finite.
         """

@@ -1,4 +1,4 @@
-"""Rows with gaps, grouped: those that lack as many columns are worked on together, those that lack the same share factors."""
+"""Rows with gaps, grouped by the number of missing columns; rows with the same missing columns share factors."""
 
 from __future__ import annotations
 

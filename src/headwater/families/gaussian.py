@@ -74,7 +74,7 @@ from headwater.kernels.parallel import SLAB_ROWS, one_blas_thread
 
 @dataclass(frozen=True)
 class Gaussian(GaussianSweeps):
-    """The family. Hyperparameters that are None are settled from the warm-up rows."""
+    """The family. Hyperparameters that are None are set from the warm-up rows."""
 
     n_components: int
     covariance_type: str = "full"
@@ -105,7 +105,7 @@ class Gaussian(GaussianSweeps):
 
     @property
     def is_regularized(self) -> bool:
-        """Whether covariances have a floor: without one, likelihood is all that counts."""
+        """Whether covariances have a floor: without one, the estimate is maximum likelihood."""
         return self.reg_covar > 0.0
 
     def n_parameters(self, width: int) -> int:
@@ -160,14 +160,14 @@ class Gaussian(GaussianSweeps):
     def mend(
         self, prior: GaussianPrior, totals: GaussianStatistics, sound: GaussianStatistics, share: float
     ) -> GaussianStatistics:
-        """Return totals in which components that kept rows cannot have made, or hardly, are as these say.
+        """Return totals in which invalid or implausible components are replaced by those of reservoir rows.
 
-        Kept rows are a share of all, and `sound` is what they say, scaled up to all.
+        `sound` are the totals of reservoir rows, which are a `share` of all rows, scaled up to all.
         """
         rows = share * sound.count
         good = find_supported(totals.count, sound.count, rows)
         found, known = self.belief(prior, totals).scale, self.belief(prior, sound).scale
-        if self.covariance_type == "tied":  # they share what may be wrong
+        if self.covariance_type == "tied":  # they share the covariance that may be invalid
             good &= find_near(found[None], known[None], rows.sum(keepdims=True))
             return totals if good.all() else sound
         if self.covariance_type == "spherical":
@@ -205,7 +205,7 @@ class Gaussian(GaussianSweeps):
         return lift_totals(self.covariance_type, prior, totals, name, shift)
 
     def find_problem(self, record: object, width: int) -> str:
-        """What is wrong with a record that comes from outside, if something is."""
+        """What is wrong with a record read from a file; "" if nothing is."""
         if isinstance(record, GaussianPrior):
             return soundness.find_prior_problem(record)
         if isinstance(record, GaussianStatistics):
@@ -214,21 +214,21 @@ class Gaussian(GaussianSweeps):
         return soundness.find_parameters_problem(record, self.kind.matrix)
 
     def check_prior(self, width: int) -> None:
-        """Refuse hyperparameters that make no prior for rows of this width."""
+        """Refuse hyperparameters that are not a valid prior for rows of this width."""
         check_hyperparameters(self, width)
 
     def geometry(self, batch: Batch) -> Geometry:
-        """Return what a start needs to know of the rows."""
+        """Return the geometry of the rows for a start."""
         return Geometry.of(batch, self.kind.matrix)
 
     def prior(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianPrior:
-        """The user's prior, completed by d + 2 rows' worth of the covariance within the seeded groups."""
+        """The user's prior, completed by the covariance within the seeded groups, counted as d + 2 rows."""
         return settle_prior(self, geometry, batch, responsibilities)
 
     def refine_prior(
         self, prior: GaussianPrior, parameters: GaussianParameters, weights: Array, geometry: Geometry
     ) -> GaussianPrior:
-        """Empirical Bayes: a prior whose mean precision is that of the components, unless the user said what it is."""
+        """Empirical Bayes: a prior whose mean precision is that of the components, unless the user gave it."""
         return refine_prior(self, prior, parameters, weights, geometry)
 
     # Readouts
@@ -288,7 +288,7 @@ class Gaussian(GaussianSweeps):
         return log_prior(self.covariance_type, prior, parameters)
 
     def divergence(self, prior: GaussianPrior, totals: GaussianStatistics) -> float:
-        """Return KL(belief || prior): the price of complexity in the free energy."""
+        """Return KL(belief || prior), the penalty in the free energy."""
         return divergence(self.covariance_type, prior, self._lifted(prior, totals))
 
     def separation(self, prior: GaussianPrior, totals: GaussianStatistics, others: GaussianStatistics) -> Array:
@@ -298,8 +298,8 @@ class Gaussian(GaussianSweeps):
     def contrast(self, prior: GaussianPrior, totals: GaussianStatistics, others: GaussianStatistics) -> Array:
         """Return the symmetric divergence (K,) of the densities of each component here and there, in nats a row.
 
-        A component without a row has no density of its own and differs from none. The prior mean is left out: far from it,
-        its pull would make components of few and of many rows differ.
+        A component without rows has no density, and its divergence is 0. The prior mean is left out: far from it, its pull
+        would make components of few and of many rows differ.
         """
         known, other = self._beliefs(replace(prior, mean_precision=1e-12), totals, others)
         empty = np.minimum(totals.count, others.count) < 1.0
@@ -313,7 +313,7 @@ class Gaussian(GaussianSweeps):
         return self.belief(prior, totals), self.belief(prior, others)
 
     def find_proper(self, prior: GaussianPrior, totals: GaussianStatistics) -> NDArray[np.bool_]:
-        """Return which components (K,) have a belief. Sums of rows always have; beliefs that were subtracted may not."""
+        """Return which components (K,) have a valid belief. Sums of rows always have; differences of beliefs may not."""
         if not isinstance(totals, MomentStatistics):
             return np.ones(self.n_components, dtype=bool)
         return valid(self.covariance_type, self.belief(prior, totals))

@@ -16,11 +16,11 @@ from headwater.families.gaussian_records import (
 )
 from headwater.kernels.gaussian_readout import ROUNDING
 
-LEAST = 1e-13  # eigenvalue, beside the variances, of a matrix that rounding has left indefinite
+LEAST = 1e-13  # eigenvalue, relative to the variances, of a matrix that rounding has left indefinite
 
 
 def inverses(matrices: Array) -> Array:
-    """Inverses of covariances or precisions (..., D, D), of which rounding may have left some indefinite, or singular."""
+    """Inverses of covariances or precisions (..., D, D), some of which may be indefinite or singular by rounding."""
     unsound = _unsound(np.linalg.slogdet(matrices)[0], matrices)
     found = np.linalg.inv(np.where(unsound[..., None, None], np.eye(matrices.shape[-1]), matrices))
     if unsound.any():
@@ -58,7 +58,7 @@ def belief(covariance_type: str, prior: GaussianPrior, totals: GaussianStatistic
     if covariance_type == "tied":
         dof_count = np.broadcast_to(dof_count.sum(axis=0), dof_count.shape)
     kappa, dof = prior.mean_precision + mean_count, prior.dof + dof_count
-    with np.errstate(divide="ignore", invalid="ignore"):  # no mass, no mean
+    with np.errstate(divide="ignore", invalid="ignore"):  # without mass there is no mean
         means = (prior.mean_precision * prior.mean + totals.first) / kappa
     outer = prior.mean_precision * _product(prior.mean, prior.mean, matrix)
     squares = (kappa[:, :, None] if matrix else kappa) * _product(means, means, matrix)
@@ -117,7 +117,7 @@ def _positive_definite(matrix: Array) -> bool:
 
 
 def separation(covariance_type: str, known: GaussianBelief, other: GaussianBelief) -> Array:
-    """Jeffreys' divergence KL(a || b) + KL(b || a) of every pair of components (K, K); infinite if one is no belief."""
+    """Jeffreys' divergence KL(a || b) + KL(b || a) of every pair of components (K, K); infinite if a belief is invalid."""
     possible = valid(covariance_type, known)[:, None] & valid(covariance_type, other)
     with np.errstate(all="ignore"):
         divergence = _separation(covariance_type, known, other, possible)
@@ -125,7 +125,7 @@ def separation(covariance_type: str, known: GaussianBelief, other: GaussianBelie
 
 
 def contrast(covariance_type: str, known: GaussianBelief, other: GaussianBelief) -> Array:
-    """Jeffreys' divergence of the Gaussians with mean precision, of each component and its namesake; infinite if none is."""
+    """Jeffreys' divergence of the Gaussians with mean precision, of components with the same number; infinite if invalid."""
     matrix = covariance_type in ("full", "tied")
     k, width = known.means.shape
     possible = valid(covariance_type, known) & valid(covariance_type, other)
@@ -191,7 +191,7 @@ def _separation(covariance_type: str, known: GaussianBelief, other: GaussianBeli
 
 
 def _sphere_separation(known: GaussianBelief, other: GaussianBelief, gap: Array) -> Array:
-    """The divergences of spheres whose columns have masses of their own, and one precision."""
+    """The divergences of spheres whose columns have their own masses, and one precision."""
     k, width = known.means.shape
     shape, shapes = 0.5 * width * known.dof[:, None], 0.5 * width * other.dof
     rate, rates = 0.5 * width * known.scale[:, None], 0.5 * width * other.scale
@@ -204,9 +204,9 @@ def _sphere_separation(known: GaussianBelief, other: GaussianBelief, gap: Array)
 
 
 def log_prior(covariance_type: str, prior: GaussianPrior, parameters: GaussianParameters) -> float:
-    """Log-density of means and precisions under the prior, up to a constant: what MAP-EM adds to the likelihood.
+    """Log-density of means and precisions under the prior, up to a constant: the penalty of MAP-EM.
 
-    Of the flat prior it is zero.
+    For the flat prior it is zero.
     """
     matrix, spherical = covariance_type in ("full", "tied"), covariance_type == "spherical"
     k, width = parameters.means.shape
@@ -227,7 +227,7 @@ def log_prior(covariance_type: str, prior: GaussianPrior, parameters: GaussianPa
 
 
 def divergence(covariance_type: str, prior: GaussianPrior, totals: GaussianStatistics) -> float:
-    """KL(belief || prior), summed over components: the price of complexity in the free energy."""
+    """KL(belief || prior), summed over components: the penalty in the free energy."""
     matrix, spherical = covariance_type in ("full", "tied"), covariance_type == "spherical"
     k, width = totals.first.shape
     after = belief(covariance_type, prior, totals)

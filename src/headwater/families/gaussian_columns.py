@@ -1,7 +1,7 @@
-"""Readouts of components whose columns have masses of their own, since some rows had gaps.
+"""Readouts of components whose columns have their own masses, since some rows had gaps.
 
-Of diagonal covariance each column has a Normal-Gamma belief; of spherical covariance the means have masses of their own, and
-all columns one precision ~ Gamma(nu d / 2, d V / 2). What is read out is what kernels/gaussian_readout.py says.
+With diagonal covariance each column has a Normal-Gamma belief; with spherical covariance the means have their own masses, and
+all columns one precision ~ Gamma(nu d / 2, d V / 2). The readouts are those of kernels/gaussian_readout.py.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def gapped_readout(
     known = belief(kind, prior, totals)
     k, width = known.means.shape
     kappa = known.mean_precision.reshape(k, -1)
-    means = np.where(kappa > TINY, known.means - prior.origin, prior.mean)  # no mass, no mean
+    means = np.where(kappa > TINY, known.means - prior.origin, prior.mean)  # without mass, that of the prior
     spherical = kind == "spherical"
     dof, scale = (np.broadcast_to(one.reshape(k, -1), (k, width)) for one in (known.dof, known.scale))
     shape = 0.5 * dof * (width if spherical else 1)

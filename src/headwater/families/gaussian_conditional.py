@@ -24,7 +24,7 @@ LOG_PI, LOG_TWO_PI = float(np.log(np.pi)), float(np.log(2.0 * np.pi))
 
 
 def conditional_law(kind: str, parameters: GaussianParameters, X: Array, missing: Mask) -> ConditionalLaw:
-    """Return what observed columns say of missing ones, under components of this kind of covariance."""
+    """Return the distribution of missing columns given observed ones, under components of this kind of covariance."""
     units = parameters.units if parameters.units.size else np.ones(X.shape[1])
     means, factor = parameters.means * units + parameters.origin, parameters.factor / units
     heavy = bool(np.any(parameters.power > 0.0))
@@ -42,7 +42,7 @@ def conditional_law(kind: str, parameters: GaussianParameters, X: Array, missing
 
 @dataclass(frozen=True)
 class _ColumnLaws:
-    """Laws of columns that are independent: normal, or Student's t with the degrees of freedom of their own belief."""
+    """Laws of independent columns: normal, or Student's t with the degrees of freedom of their own belief."""
 
     means: Array
     factor: Array
@@ -62,7 +62,7 @@ class _ColumnLaws:
 
 @dataclass(frozen=True)
 class EllipticalLaw(ConditionalLaw):
-    """Components with contours that are ellipsoids: normal, or Student's t where `dof` (K,) is given.
+    """Components with elliptical contours: normal, or Student's t where `dof` (K,) is given.
 
     A squared distance is |F (x - mu)|^2; Student's t has the density of (1 + distance)^-(dof + d)/2.
     """
@@ -190,7 +190,7 @@ class EllipticalLaw(ConditionalLaw):
         for group in self._white[1]:
             precision = (np.swapaxes(group.triangle, 2, 3) @ group.triangle)[group.which]
             weights = shares[group.rows]
-            if self.dof is not None:  # a normal law of unknown scale: what is far off counts less
+            if self.dof is not None:  # a normal law of unknown scale: distant values count less
                 spread, dof = self._stretch(group.rows)
                 weights = weights * (dof + group.columns.shape[1]) / (spread + self._group_distance(group, of))
             precision = precision * (weights / weights.sum(axis=1, keepdims=True))[..., None, None]

@@ -1,4 +1,4 @@
-"""K Gaussians and rows with gaps: which rows go to which kernel, and what those for gaps need beside the parameters."""
+"""K Gaussians and rows with gaps: which rows go to which kernel, and what the kernels for gaps need besides parameters."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Answers:
     given: bool
 
     def part(self, rows: NDArray[np.int64]) -> Answers:
-        """Return room for some of the rows, with what is given for them."""
+        """Return the arrays for some of the rows, with given values."""
         scores = np.empty(len(rows)) if self.scores.size else self.scores
         return Answers(scores, self.responsibilities[rows] if self.responsibilities.size else self.responsibilities, self.given)
 
@@ -60,7 +60,7 @@ def estep_with_gaps(
     answers: Answers,
     n_threads: int | None,
 ) -> tuple[float, GaussianStatistics | None]:
-    """E-step of rows with gaps. Those without any go the way of complete rows; those without a value say nothing."""
+    """E-step of rows with gaps. Complete rows go to their own kernel; rows without a value add nothing."""
     X: GappedRows = batch.X
     width, score = X.shape[1], 0.0
     order, ends = np.empty(len(X), dtype=np.int64), np.empty(X.shape[1] + 2, dtype=np.int64)
@@ -123,7 +123,7 @@ def _rows(batch: Batch, places: NDArray[np.int64], X: Array | GappedRows) -> Bat
 
 
 def _answer_empty(log_weights: Array, batch: Batch, places: NDArray[np.int64], answers: Answers) -> float:
-    """Score rows that say nothing: their evidence is 1, and their responsibilities are the weights. Nothing is learned."""
+    """Score rows without a value: their density is 1, and their responsibilities are the weights. Nothing is learned."""
     if answers.given:
         return 0.0
     joint = np.tile(log_weights, (len(places), 1))
@@ -143,7 +143,7 @@ def _run(
     n_threads: int | None,
     n_rows: int | None = None,
 ) -> float:
-    """Call the kernel for every slab, each of which adds to totals of its own, and add these up in a fixed order."""
+    """Call the kernel for every slab, each with its own totals, and add these up in a fixed order."""
     width = batch.X.shape[1]
 
     def work(slab: int, start: int, stop: int) -> tuple[float, GaussianStatistics | None]:
@@ -221,7 +221,7 @@ def _columns_kernel(family: Gaussian, parameters: GaussianParameters, log_weight
 
 
 def gap_tables(parameters: GaussianParameters) -> tuple[Array, Array]:
-    """Return what m gaps add to the constant of a row's log-density, beside their precisions, and the power of its tail.
+    """Return what m gaps add to the constant of a row's log-density, besides their precisions, and the power of its tail.
 
     Both are (K, d + 1). A Gaussian gains m log(2 pi) / 2. A Student-t over the whole row keeps its degrees of freedom, so its
     power falls by m / 2.
@@ -252,7 +252,7 @@ def row_variances(factor: Array) -> Array:
     """Return the variances (K, d) of components with these inverse Cholesky factors (K, d, d)."""
     try:
         root = np.linalg.inv(factor)
-    except np.linalg.LinAlgError:  # trials of a search may be no parameters, and then score no number
+    except np.linalg.LinAlgError:  # a trial of a search may be invalid, and then scores NaN
         return np.full(factor.shape[:2], np.inf)
     return np.einsum("kij,kij->ki", root, root)
 
@@ -260,7 +260,7 @@ def row_variances(factor: Array) -> Array:
 def collect_gapped_seeds(family: Gaussian, origin: Array, batch: Batch, responsibilities: Array) -> GaussianStatistics:
     """Return statistics of rows whose responsibilities are known, before there are any parameters, about the origin.
 
-    Nothing is known yet of what goes with what, so a gap has the mean and the variance that its group has in that column.
+    Correlations are not known yet, so a gap gets the mean and the variance of its group in that column.
     """
     X: GappedRows = batch.X
     there = ~X.missing

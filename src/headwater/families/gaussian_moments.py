@@ -9,11 +9,11 @@ import numpy as np
 from headwater.core.statistics import Array
 from headwater.families.gaussian_records import GappedStatistics, GaussianStatistics, MomentStatistics, masses
 
-ROUNDED = 1e-13  # of a sum, beside what cancels in it
+ROUNDED = 1e-13  # of a sum, relative to the terms that cancel in it
 
 
 def split_masses(statistics: GaussianStatistics, kind: str) -> MomentStatistics:
-    """Return statistics in the form that moment matching keeps; of diagonal covariance every column has masses of its own.
+    """Return statistics in the form that moment matching keeps; with diagonal covariance every column has its own masses.
 
     The columns of a sphere have one mass there: those that lacked values are scaled up to it.
     """
@@ -43,9 +43,9 @@ def rebase_moments(covariance_type: str, statistics: GaussianStatistics, shift: 
 
 
 def _raise_above_rounding(second: Array, before: Array, matrix: bool) -> Array:
-    """Second moments about another origin, of which none is less than what rounding takes of those that there were.
+    """Second moments about another origin, none of them less than the rounding error of the moments before.
 
-    A component far from its origin says nothing of its variance about one that is near: it would have any sign.
+    A component far from its origin has no accurate variance about a near one: its sign would be arbitrary.
     """
     if not matrix:
         return np.where(before > 0.0, np.maximum(second, ROUNDED * before), second)  # a difference may be negative

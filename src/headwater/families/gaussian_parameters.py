@@ -1,4 +1,4 @@
-"""Parameters of K Gaussians, ready for the kernels, and what users see of them."""
+"""Parameters of K Gaussians for the kernels, and in the form that users see."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def blank_parameters(origin: Array, n_components: int, factor_shape: tuple[int, 
 def make_parameters(matrix: bool, origin: Array, centred: Array, factor: Array) -> GaussianParameters:
     """Return parameters with these means about the origin, and factors that may be the same for all columns."""
     k, width = centred.shape
-    # A copy: what is broadcast to its own shape is read-only, and for that a kernel would be compiled again.
+    # A copy: a broadcast array is read-only, and a kernel would be compiled again for it.
     factor = np.array(factor if matrix else np.broadcast_to(factor, (k, width)), order="C")
     if matrix:
         shift = np.einsum("...ij,kj->ki" if factor.ndim == 2 else "kij,kj->ki", factor, centred)

@@ -18,12 +18,12 @@ from headwater.families.geometry import Geometry, within_spread
 if TYPE_CHECKING:
     from headwater.families.gaussian import Gaussian
 
-MEAN_ROWS = 0.01  # rows that the prior mean is worth: it says where, and holds nothing there
+MEAN_ROWS = 0.01  # rows that the prior mean counts as: too few to pull a component
 LEAST_SPREAD = 1e-6  # of a column's variance, below which no prior covariance is
 
 
 def check_hyperparameters(family: Gaussian, width: int) -> None:
-    """Refuse hyperparameters that make no prior for rows of this width."""
+    """Refuse hyperparameters that are not a valid prior for rows of this width."""
     lowest = width - 1 if family.kind.matrix else 0
     if prior_dof(family, width) <= lowest:
         raise ValueError(
@@ -42,7 +42,7 @@ def flat_prior(family: Gaussian, origin: Array) -> GaussianPrior:
 
 
 def settle_prior(family: Gaussian, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianPrior:
-    """The user's prior, completed by d + 2 rows' worth of the covariance within the seeded groups."""
+    """The user's prior, completed by the covariance within the seeded groups, counted as d + 2 rows."""
     origin, spread = geometry.origin, geometry.spread
     within = within_spread(family.kind.matrix, batch, responsibilities, spread)
     width = len(origin)
@@ -78,7 +78,7 @@ def coarsest_prior(priors: Sequence[GaussianPrior]) -> GaussianPrior:
 def refine_prior(
     family: Gaussian, prior: GaussianPrior, parameters: GaussianParameters, weights: Array, geometry: Geometry
 ) -> GaussianPrior:
-    """Empirical Bayes: a prior whose mean precision is that of the components, unless the user said what it is.
+    """Empirical Bayes: a prior whose mean precision is that of the components, unless the user gave it.
 
     Thin components then are not blurred by the wide ones, as they would be by the pooled covariance.
     """
@@ -97,9 +97,9 @@ def refine_prior(
 def proper_prior(
     family: Gaussian, prior: GaussianPrior, totals: GaussianStatistics, others: GaussianStatistics
 ) -> GaussianPrior:
-    """Return a prior under which both totals make beliefs.
+    """Return a prior under which both totals make valid beliefs.
 
-    A flat one makes none, so one row's worth of a millionth of the spread stands in for it.
+    A flat prior does not, so a millionth of the spread, counted as one row, takes its place.
     """
     if np.any(prior.scale):
         return prior
@@ -125,7 +125,7 @@ def prior_dof(family: Gaussian, width: int) -> float:
 
 
 def _given_scale(family: Gaussian, width: int) -> Array:
-    """The scale that the user gave, in the shape of the kind of covariance, or a refusal."""
+    """Check the scale that the user gave, and return it in the shape of the kind of covariance."""
     try:
         given = np.asarray(family.covariance_prior, dtype=float)
     except (TypeError, ValueError) as error:

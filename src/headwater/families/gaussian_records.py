@@ -1,4 +1,4 @@
-"""What flows between the Gaussian family and the loop: statistics, prior, parameters and belief of K components."""
+"""Records of the Gaussian family: statistics, prior, parameters and belief of K components."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headwater.families.components import ComponentStatistics
 
 @dataclass(frozen=True)
 class GaussianStatistics(ComponentStatistics):
-    """Counts, first and second moments per component about the origin; of a symmetric `second` the lower triangle."""
+    """Counts, first and second moments per component about the origin; of symmetric second moments the lower triangle."""
 
     first: Array
     second: Array
@@ -37,10 +37,10 @@ class GaussianStatistics(ComponentStatistics):
 
 @dataclass(frozen=True)
 class MomentStatistics(GaussianStatistics):
-    """Statistics of a belief whose masses have drifted apart, as moment matching makes them.
+    """Statistics of a belief whose masses differ, as moment matching makes them.
 
     They are the natural parameters of the belief less those of the prior, so they add like any others. `mean_count` and
-    `dof_count` are (K, 1), or (K, d) where every column has a belief of its own (diag).
+    `dof_count` are (K, 1), or (K, d) where every column has its own belief (diag).
     """
 
     mean_count: Array
@@ -48,7 +48,7 @@ class MomentStatistics(GaussianStatistics):
 
     @property
     def forms(self) -> tuple[Statistics, ...]:
-        """As they are: rows with gaps are not among them."""
+        """This form only: rows with gaps are not included."""
         return (self,)
 
 
@@ -56,8 +56,8 @@ class MomentStatistics(GaussianStatistics):
 class GappedStatistics(GaussianStatistics):
     """Statistics of rows of which some had gaps.
 
-    `observed` (K, d) is the responsibility for values that were there. `known` (K, d) is the rows' worth of information about
-    each column: a gap counts by the part of the column's variance that the other columns explain. Where columns are
+    `observed` (K, d) is the responsibility for observed values. `known` (K, d) is the information about each column, in
+    rows: a gap counts by the part of the column's variance that the other columns explain. Where columns are
     independent given the component, both are the same, and they are what means and variances divide by.
     """
 
@@ -73,7 +73,7 @@ class GappedStatistics(GaussianStatistics):
 
 
 def masses(totals: GaussianStatistics, kind: str) -> tuple[Array, Array]:
-    """Rows' worth of knowledge about each mean and each covariance: the count of the component, unless they differ.
+    """Information about each mean and each covariance, in rows: the count of the component, unless they differ.
 
     `kind` is that of the covariance. Matrices are learned from completed rows, of which all count.
     """
@@ -87,9 +87,9 @@ def masses(totals: GaussianStatistics, kind: str) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class GaussianPrior:
-    """What is believed of a component before any row: everything about `origin`, which the statistics share.
+    """The prior of a component; everything is about `origin`, as the statistics are.
 
-    `dof` and `scale` are nu0 and V0 of the Wishart with mean precision dof * inverse(scale), or of its Gamma cousins.
+    `dof` and `scale` are nu0 and V0 of the Wishart with mean precision dof * inverse(scale), or of the corresponding Gamma.
     `floor` is added to the diagonal of covariances that are modes. `units` are those of the columns, if they have any: then all
     but the origin is measured in them.
     """
@@ -119,7 +119,7 @@ class RoundedPrior(GaussianPrior):
 class GaussianParameters:
     """Ready for the E-step kernels (see there); `means` are about the origin.
 
-    `power` and `stretch` are (K,), or (K, d) where every column has a tail of its own. Means and factor are in `units`, if
+    `power` and `stretch` are (K,), or (K, d) where every column has its own tail. Means and factor are in `units`, if
     columns have any.
     """
 
@@ -135,7 +135,7 @@ class GaussianParameters:
 
 @dataclass(frozen=True)
 class ColumnParameters(GaussianParameters):
-    """Parameters of components whose columns have masses of their own: what each adds to the log-density (K, d)."""
+    """Parameters of components whose columns have their own masses: what each adds to the log-density (K, d)."""
 
     constants: Array = field(default_factory=lambda: np.empty((0, 0)))
 

@@ -1,4 +1,4 @@
-"""Gaussians whose columns are measured in units of their own: the spread of the rows that a start was made from.
+"""Gaussians whose columns are measured in their own units: the spread of the rows that a start was made from.
 
 Rows are centred and scaled as they come in, so that a floor under the covariances is a part of the spread, and a sphere is one
 in these units. Statistics, prior and parameters are in units; densities and what users see are not.
@@ -30,7 +30,7 @@ from headwater.families.geometry import Geometry
 
 @dataclass(frozen=True)
 class ScaledGaussian(Gaussian):
-    """The family of Gaussians, in units of the columns. `origin` and `units` say where a row is, and are never changed."""
+    """The family of Gaussians, in units of the columns. `origin` and `units` are never changed."""
 
     # Priors
 
@@ -71,7 +71,7 @@ class ScaledGaussian(Gaussian):
         return _outward(super().readout(name, _inner(prior), totals), prior)
 
     def from_precisions(self, origin: Array, means: Array, factor: Array) -> GaussianParameters:
-        """Return parameters with these means and inverse Cholesky factors, where nothing is known of any units."""
+        """Return parameters with these means and inverse Cholesky factors, without units."""
         return replace(super().from_precisions(origin, means, factor), units=np.ones(len(origin)))
 
     def with_means_and_factor(self, found: GaussianParameters, means: Array | None, factor: Array | None) -> GaussianParameters:
@@ -91,7 +91,7 @@ class ScaledGaussian(Gaussian):
         return replace(found, means=found.means * prior.units + prior.origin, scale=scale)
 
     def divergence(self, prior: GaussianPrior, totals: GaussianStatistics) -> float:
-        """Return KL(belief || prior), which knows no units."""
+        """Return KL(belief || prior), which does not depend on units."""
         return super().divergence(_inner(prior), totals)
 
     def separation(self, prior: GaussianPrior, totals: GaussianStatistics, others: GaussianStatistics) -> Array:
@@ -135,7 +135,7 @@ class ScaledGaussian(Gaussian):
             return super().estep(parameters, log_weights, batch, totals, scores, responsibilities, given, n_threads)
         parameters = replace(parameters, offset=parameters.offset + volumes.sum())
         score, totals = super().estep(parameters, log_weights, batch, totals, scores, responsibilities, given, n_threads)
-        if not given:  # the density of a row with gaps knows the units of what was observed
+        if not given:  # the density of a row with gaps depends on the units of the observed columns
             volume = ~batch.X.missing @ volumes
             scores -= volume if scores.size else 0.0
             score -= float(batch.row_weights @ volume)
@@ -204,7 +204,7 @@ class ScaledGaussian(Gaussian):
         self, name: str, prior: GaussianPrior, chain: tuple[Array, ...], X: Array, steps: Array, gains: Array, n_eff: float,
         known: bool, now: Array, given: Array, mean: Array, average: Array, scores: Array,
     ) -> tuple[float, Array]:  # fmt: skip
-        """Learn the rows of a sequence step by step; those that are missing score 0, in any units."""
+        """Learn the rows of a sequence one by one; missing ones score 0, in any units."""
         entered = (X - prior.origin) / prior.units
         found = super().sweep_chain(
             name, _inner(prior), chain, entered, steps, gains, n_eff, known, now, given, mean, average, scores
@@ -242,7 +242,7 @@ class ScaledGaussian(Gaussian):
 
 
 def _units(geometry: Geometry) -> Array:
-    """Standard deviations of the columns; a constant one is as it is."""
+    """Standard deviations of the columns; 1 for a constant one."""
     return np.sqrt(np.where(geometry.spread > 0.0, geometry.spread, 1.0))
 
 
@@ -251,7 +251,7 @@ def _in_units(geometry: Geometry) -> Geometry:
 
 
 def _to_units(batch: Batch, origin: Array, units: Array) -> Batch:
-    """Rows about the origin, in units. They are subtracted first, which loses nothing."""
+    """Rows about the origin, in units. The origin is subtracted first, which loses no precision."""
     if isinstance(batch.X, GappedRows):
         return replace(batch, X=replace(batch.X, values=(batch.X.values - origin) / units))
     return replace(batch, X=(batch.X - origin) / units)
@@ -269,7 +269,7 @@ def _inner(prior: GaussianPrior) -> GaussianPrior:
 
 
 def _outward(parameters: GaussianParameters, prior: GaussianPrior) -> GaussianParameters:
-    """Parameters that rows come to as they are: densities are those of rows that are not in units."""
+    """Parameters for rows that are not in units."""
     if not prior.units.size:
         return parameters
     offset = parameters.offset - np.log(prior.units).sum()

@@ -1,4 +1,4 @@
-"""E-steps over slabs of rows, each of which adds to moments of its own; they are summed in a fixed order."""
+"""E-steps over slabs of rows, each with its own moments, which are summed in a fixed order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no rows could have made of Gaussian records: each function says what is wrong with one, or nothing."""
+"""Checks of Gaussian records from files: each function says what is wrong with one, or returns ""."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from headwater.families.soundness import (
 
 
 def find_statistics_problem(record: GaussianStatistics, kind: str) -> str:
-    """Counts are not negative, and neither are variances; a belief whose masses have drifted apart is another matter."""
+    """Counts and variances are not negative, unless masses differ, as moment matching makes them."""
     if isinstance(record, MomentStatistics):
         return TOO_MANY if exceeds(MOST_DRIFTED, record.count, record.mean_count, record.dof_count) else ""
     problem = find_count_problem(record.count)
@@ -44,10 +44,10 @@ def find_statistics_problem(record: GaussianStatistics, kind: str) -> str:
             if has_negative(mass, record.count[:, None] - mass):
                 return NO_MASSES
     first, second = record.first, record.second
-    means = first / np.maximum(masses(record, kind)[0], TOLERANCE)  # what has no rows has only rounding errors
+    means = first / np.maximum(masses(record, kind)[0], TOLERANCE)  # without rows there are only rounding errors
     if kind == "tied":
         return INDEFINITE if has_indefinite(second - first.T @ means, np.abs(second).max()) else ""
-    # What moves between components leaves rounding errors, which are a part of the largest.
+    # Statistics that move between components leave rounding errors of the size of the largest.
     largest = np.abs(second).max(axis=0)
     if second.ndim == 3:
         return INDEFINITE if has_indefinite(second - first[:, :, None] * means[:, None, :], largest.max()) else ""
@@ -55,7 +55,7 @@ def find_statistics_problem(record: GaussianStatistics, kind: str) -> str:
 
 
 def find_prior_problem(record: GaussianPrior) -> str:
-    """Rows' worth of belief are not negative, and neither are variances; none is more than a prior can say."""
+    """Prior counts and variances are not negative, and within limits."""
     scale = record.scale
     unsound = has_indefinite(scale, np.abs(scale).max()) if scale.ndim == 2 else has_negative(scale)
     unsound = unsound or record.mean_precision < 0.0 or record.floor < 0.0 or bool(np.any(record.units <= 0.0))

@@ -1,4 +1,4 @@
-"""The lie of the rows that a Gaussian start is made from: centre, spread, and the units that distances are measured in."""
+"""Geometry of the rows of a Gaussian start: centre, spread, and the units that distances are measured in."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Geometry:
     origin: Array
     spread: Array
     coordinates: tuple[Array, ...]
-    scale: float = 1.0  # what a row's log-density is measured in: nats
+    scale: float = 1.0  # unit of a row's log-density, in nats
 
     def views(self, rows: NDArray[np.int64]) -> tuple[Array, ...]:
         """Some rows, in each kind of units."""
@@ -60,7 +60,7 @@ class Geometry:
 
 
 def fill_from_neighbours(scaled: Array, missing: Mask) -> Array:
-    """Return standardised rows whose gaps have the values of a row that is near in what was observed, to seed by.
+    """Return standardised rows with gaps filled from a row that is near in the observed columns, for seeding.
 
     The mean of a column would lie between the groups. Donors are complete rows if there are some, else those with few gaps.
     """
@@ -80,7 +80,7 @@ def fill_from_neighbours(scaled: Array, missing: Mask) -> Array:
 def within_spread(matrix: bool, batch: Batch, responsibilities: Array, spread: Array) -> Array:
     """Covariance (or variances) about the means of the seeded groups, pooled.
 
-    Too few rows to tell are taken to be cut into groups of equal volume, each of which has its part of the spread.
+    With too few rows, groups are taken to have equal volume, each with its part of the spread.
     """
     n, width = batch.X.shape
     n_components = responsibilities.shape[1]
@@ -99,7 +99,7 @@ def within_spread(matrix: bool, batch: Batch, responsibilities: Array, spread: A
 
 
 def _within_gapped(matrix: bool, X: GappedRows, weighted: Array) -> Array:
-    """The same of rows with gaps: variances are those of what was observed, and gaps add nothing to what goes with what."""
+    """The same for rows with gaps: variances are those of the observed values, and gaps add nothing to covariances."""
     rows, n_components = weighted.sum(axis=1), weighted.shape[1]
     seen = weighted.T @ ~X.missing
     means = weighted.T @ X.filled(0.0) / np.maximum(seen, 1e-300)

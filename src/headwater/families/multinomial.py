@@ -28,11 +28,11 @@ from headwater.kernels.tables import gather_words
 
 ONE_GROUP: NDArray[np.int32] = np.empty(0, dtype=np.int32)
 
-# Counts' worth of belief in every column where nothing is said: less than one, since most words are no part of most sources.
+# Default Dirichlet parameter of every column: less than one, since most words do not occur in most components.
 DEFAULT_PRIOR = 0.1
 
 
-# Statistics and parameters: MultinomialStatistics and MultinomialParameters, and those of its own where a subclass has others.
+# Statistics and parameters: MultinomialStatistics and MultinomialParameters, or those of a subclass.
 Counts: TypeAlias = Any
 Logs: TypeAlias = Any
 
@@ -41,8 +41,8 @@ Logs: TypeAlias = Any
 class Multinomial(Family[MultinomialPrior, Counts, Logs]):
     """The family. `groups` (V,) names the columns that are normalised together; empty if all are.
 
-    A prior that is given are Dirichlet parameters: a number, one for each column (V,), or also for each component (K, V). Where
-    it is not, or NaN, a column has `DEFAULT_PRIOR` counts beside those of the rows, whether mean or mode is read out.
+    A given prior has Dirichlet parameters: a number, one for each column (V,), or also for each component (K, V). Without one,
+    or where it is NaN, a column has `DEFAULT_PRIOR` counts in addition to those of the rows, whether mean or mode is read out.
     """
 
     n_components: int
@@ -55,12 +55,12 @@ class Multinomial(Family[MultinomialPrior, Counts, Logs]):
 
     @property
     def has_prior(self) -> bool:
-        """Always: without one, a word that a component has not seen would be impossible. Ones make a mode the likelihood's."""
+        """Always: without a prior, a word that a component has not seen would be impossible. With ones, the mode is the MLE."""
         return True
 
     @property
     def stream_readout(self) -> str:
-        """The readout that streams best; variational Bayes is too hard on words that a component has hardly seen."""
+        """The readout that streams best; variational Bayes underrates words that a component has rarely seen."""
         return "mean"
 
     @property
@@ -72,7 +72,7 @@ class Multinomial(Family[MultinomialPrior, Counts, Logs]):
         return self.n_components * (width - self.n_groups)
 
     def rows_to_learn(self, width: int) -> int:
-        """Rows that move every parameter worth moving: a row says something of many columns at once."""
+        """Rows that it takes to estimate the parameters that matter: a row has information about many columns."""
         return 10 * self.n_components
 
     def rows_to_seed(self, width: int) -> int:
@@ -137,7 +137,7 @@ class Multinomial(Family[MultinomialPrior, Counts, Logs]):
     def mend(
         self, prior: MultinomialPrior, totals: MultinomialStatistics, sound: MultinomialStatistics, share: float
     ) -> Counts:
-        """Return totals in which no count is negative. Those of a word, over all components, are what they were."""
+        """Return totals in which no count is negative. The sum of a word over all components is unchanged."""
         words, rows = totals.table.held()
         if rows.min(initial=0.0) >= 0.0 and totals.length.min(initial=0.0) >= 0.0 and totals.count.min() > 0.0:
             return totals
@@ -167,7 +167,7 @@ class Multinomial(Family[MultinomialPrior, Counts, Logs]):
         return self.make_prior(width)
 
     def find_problem(self, record: object, width: int) -> str:
-        """What is wrong with a record that comes from outside, if something is."""
+        """What is wrong with a record read from a file; "" if nothing is."""
         if isinstance(record, MultinomialPrior):
             return soundness.find_prior_problem(record, width)
         if isinstance(record, MultinomialStatistics):
@@ -176,7 +176,7 @@ class Multinomial(Family[MultinomialPrior, Counts, Logs]):
         return soundness.find_parameters_problem(record)
 
     def geometry(self, batch: Batch) -> RowGeometry:
-        """Return what a start needs to know of the rows."""
+        """Return the geometry of the rows for a start."""
         return Geometry.of(batch, self.n_components)
 
     def prior(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> MultinomialPrior:
@@ -200,7 +200,7 @@ class Multinomial(Family[MultinomialPrior, Counts, Logs]):
             totals = sizes[:, None] * beta
         else:
             totals = np.add.reduceat(beta, np.concatenate([[0], np.cumsum(sizes[:-1]).astype(int)]), axis=0)
-        # A copy: what is broadcast to its own shape is read-only, and for that a kernel would be compiled again.
+        # A copy: a broadcast array is read-only, and a kernel would be compiled again for it.
         return np.array(np.broadcast_to(totals, (len(sizes), self.n_components)), order="C")
 
     # Readouts
@@ -230,7 +230,7 @@ class Multinomial(Family[MultinomialPrior, Counts, Logs]):
         return float((excess * parameters.all()).sum())
 
     def divergence(self, prior: MultinomialPrior, totals: MultinomialStatistics) -> float:
-        """Return KL(belief || prior): the price of complexity in the free energy."""
+        """Return KL(belief || prior), the penalty in the free energy."""
         return divergence(prior, totals)
 
     def probabilities(self, parameters: Logs) -> Array:
@@ -346,7 +346,7 @@ class Multinomial(Family[MultinomialPrior, Counts, Logs]):
         self, name: str, prior: MultinomialPrior, concentration: Array, batch: Batch, steps: Array, gains: Array,
         n_eff: float, statistics: MultinomialStatistics, average: MultinomialStatistics | None, scores: Array,
     ) -> tuple[MultinomialStatistics, MultinomialStatistics | None, float]:  # fmt: skip
-        """A row with a step of 1: what was there says whose it is, and is gone."""
+        """Learn a row with a step of 1: the statistics before give its responsibilities, and are replaced."""
         totals, log_weights = statistics.scaled(n_eff), np.empty(self.n_components)
         weights_readout(READOUTS[name], concentration, totals.count, log_weights)
         parameters = self.readout(name, prior, totals)
@@ -384,7 +384,7 @@ class Multinomial(Family[MultinomialPrior, Counts, Logs]):
         return learned, MultinomialStatistics.of(*moving, blend), n_eff
 
     def sample(self, parameters: Logs, components: NDArray[np.int64], rng: np.random.Generator, *options: Matrix) -> Array:
-        """Draw a row from each of the listed components, of so many counts as the option says."""
+        """Draw a row from each of the listed components, with as many counts as the option says."""
         rows = np.empty((len(components), parameters.table.shape[0]))
         sizes = np.broadcast_to(options[0], (len(components),))
         for k, probabilities in enumerate(self.probabilities(parameters)):

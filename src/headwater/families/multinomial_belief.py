@@ -1,4 +1,4 @@
-"""Dirichlet beliefs about K multinomials: how far they have come from the prior, and how far apart they are."""
+"""Dirichlet beliefs about K multinomials: their divergence from the prior and from each other."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def contrast(
 ) -> Array:
     """Symmetric divergence (K,) of the densities of each component here and there, in nats a row.
 
-    What two samples of one component would differ by is taken off. A component without a row differs from none.
+    The expected difference of two samples of one component is subtracted. A component without rows has divergence 0.
     """
     (one, sums), (other, other_sums) = (_belief(prior, part) for part in (totals, others))
     groups = groups if groups.size else np.zeros(len(one), dtype=np.int32)

@@ -1,4 +1,4 @@
-"""How count rows lie to one another: the Hellinger distance, in the directions in which they differ most."""
+"""Geometry of count rows: the Hellinger distance, in principal directions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def row_lengths(X: Matrix) -> Array:
 
 @dataclass(frozen=True)
 class Geometry:
-    """Rows of counts, and what a row's log-probability is measured in: a nat for every ten counts."""
+    """Rows of counts, and the unit of a row's log-probability: a nat for every ten counts."""
 
     batch: Batch
     n_components: int
@@ -39,14 +39,14 @@ class Geometry:
         return cls(batch, n_components, max(1.0, 0.1 * float(batch.row_weights @ row_lengths(batch.X)) / batch.size))
 
     def views(self, rows: NDArray[np.int64]) -> tuple[Array, ...]:
-        """Some rows as unit vectors whose distance is Hellinger's: frequent columns as they are, and toned down.
+        """Some rows as unit vectors whose distance is Hellinger's: with frequent columns unchanged, and damped.
 
         Others help to find the directions in which rows differ.
         """
         others = np.setdiff1d(np.arange(len(self.batch)), rows)[: max(0, DIRECTION_ROWS - len(rows))]
         X: Matrix = self.batch[np.concatenate([rows, others])].X
         if isinstance(X, SparseRows):
-            words, local = np.unique(X.indices, return_inverse=True)  # columns that have no count are no matter
+            words, local = np.unique(X.indices, return_inverse=True)  # columns without counts do not matter
             X = replace(X, indices=local.astype(np.int32), width=max(len(words), 1))
             counted = np.bincount(X.indices[X.data > 0.0], minlength=X.width)
             lengths = np.maximum(np.add.reduceat(np.append(X.data, 0.0), X.indptr[:-1]) * (np.diff(X.indptr) > 0), 1e-300)
@@ -87,8 +87,8 @@ def _times(rows: Array | SparseRows, matrix: Array, transposed: bool = False) ->
 
 
 def _orthonormal(basis: Array) -> Array:
-    """The same span, its directions at right angles: by the small matrix of their products, which is much faster than QR."""
-    for _ in range(2):  # the second time makes up for what the first lost to rounding
+    """An orthonormal basis of the same span, by the small Gram matrix, which is much faster than QR."""
+    for _ in range(2):  # the second time corrects the rounding of the first
         values, vectors = np.linalg.eigh(basis.T @ basis)
         basis = basis @ (vectors / np.sqrt(np.maximum(values, 1e-14 * max(values[-1], 1e-300))))
     return np.ascontiguousarray(basis)

@@ -1,4 +1,4 @@
-"""What flows between the multinomial family and the loop: statistics, prior, parameters and belief of K components."""
+"""Records of the multinomial family: statistics, prior, parameters and belief of K components."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headwater.kernels.multinomial import word_table
 from headwater.kernels.parallel import run_tasks
 
 SLAB_WORDS = 4096
-ROUNDING = 1e-10  # what is more, beside what there is, has other reasons
+ROUNDING = 1e-10  # relative; a larger difference is not rounding
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class MultinomialStatistics(ComponentStatistics):
         return replace(self, **small, table=average_tables(self.table, newest.table, gain))
 
     def since(self, base: Self) -> tuple[float, Self]:
-        """Return how much of their base these statistics hold, and what else: only words that have occurred since."""
+        """Return the multiple of their base in these statistics, and the rest: only words that have occurred since."""
         table, before, share = self.table.plain(), base.table.plain(), float(self.from_base[0])
         multiple, words = table.since(before)
         if not np.isclose(multiple, share, rtol=ROUNDING, atol=0.0):  # the table is another, or has been written anew
@@ -42,10 +42,10 @@ class MultinomialStatistics(ComponentStatistics):
         return multiple, self._beside(words, (multiple, base))
 
     def average_since(self, average: Self, base: Self, rest: Self) -> tuple[float, float, Self]:
-        """Return how much of the average and of the statistics of their base these hold, an average, and what else.
+        """Return the multiples of the average and of the statistics of their base in this average, and the rest.
 
-        An average changes in the words that the statistics change in. In all others it is one and the same mean of the two that
-        the base has, and its share in the whole says how much both are worth together.
+        An average changes in the words that the statistics change in. In all other words it is the same mean of the average and
+        the statistics of the base, and its share in the whole gives the weight of both together.
         """
         mine, old, new = self.table, average.table, base.table
         held = np.zeros(mine.shape[0], dtype=np.bool_)
@@ -55,7 +55,7 @@ class MultinomialStatistics(ComponentStatistics):
         words, share = np.flatnonzero(held).astype(np.int32), float(self.from_base[0])
         slabs = [words[begin : begin + SLAB_WORDS] for begin in range(0, len(words), SLAB_WORDS)]
         inner = square = 0.0
-        with np.errstate(over="ignore"):  # then words are sent that need not be
+        with np.errstate(over="ignore"):  # at worst, more words are sent than needed
             for slab in slabs:
                 apart = old.at(slab) - new.at(slab)
                 inner += float((apart * (mine.at(slab) - share * new.at(slab))).sum())  # a dot's bits depend on threads
@@ -80,7 +80,7 @@ class MultinomialStatistics(ComponentStatistics):
 
 @dataclass(frozen=True)
 class MultinomialPrior:
-    """Dirichlet parameters: `beta` is (1, 1), (V, 1) or (V, K), and so is `shift`, which is what a mode takes off it.
+    """Dirichlet parameters: `beta` is (1, 1), (V, 1) or (V, K), and so is `shift`, which a mode subtracts from it.
 
     `totals` and `shift_totals` (G, K) are their sums over the columns of each group, and `sizes` (G, 1) the number of these.
     """
@@ -97,13 +97,13 @@ class MultinomialPrior:
 
     @property
     def floors(self) -> Array:
-        """What the sum of a group of modes is at least, as each of them is at least TINY."""
+        """The least sum of a group of modes, since each of them is at least TINY."""
         return self.sizes * TINY
 
 
 def norms(code: int, prior: MultinomialPrior, length: Array) -> Array:
     """What the log-probabilities of a group's words have in common (G, K); the sum of the belief, if predictive."""
-    if code == MODE:  # in this order: the sum of the prior, and what it is shifted by, would swallow a small length
+    if code == MODE:  # in this order: a small length would be lost in the sum of prior and shift
         return np.log(np.maximum((prior.totals - prior.shift_totals) + length, prior.floors))
     sums = prior.totals + length
     return sums if code == PREDICTIVE else digamma(sums) if code == EXPECT_LOG else np.log(sums)
@@ -111,7 +111,7 @@ def norms(code: int, prior: MultinomialPrior, length: Array) -> Array:
 
 @dataclass(frozen=True)
 class MultinomialParameters:
-    """What an E-step needs of a belief, read out for those words that it asks for.
+    """What an E-step needs of a belief, read out for the words that it needs.
 
     `norm` (G, K) is what the log-probabilities of a group's words have in common; the sum of the belief, if predictive.
     """

@@ -1,4 +1,4 @@
-"""How rows of counts are cut up: into slabs for threads, into stretches for sweeps; and which dense ones are sparse."""
+"""How rows of counts are cut: into slabs for threads, into stretches for sweeps; and which dense rows become sparse."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SMALL = 2.0**-300  # of a factor: below it, or above its inverse, the rows are s
 
 
 def worth_thinning(X: Array) -> bool:
-    """Whether dense rows are so few, or so empty, that a product with the whole table is the longer way."""
+    """Whether dense rows are so few, or so empty, that a product with the whole table is slower."""
     return X.shape[1] > 256 and (len(X) < 16 or int(np.count_nonzero(X)) * 16 < X.size)
 
 
 def slab_edges(X: SparseRows, words: int, n_components: int) -> NDArray[np.int64]:
-    """Rows at which the work is cut into slabs: by its size alone, and no more of them than their tables are worth."""
+    """Rows at which the work is cut into slabs: by its size alone, and not into more than their tables are worth."""
     nnz = X.nnz
     number = min(
         MOST_SLABS,
@@ -38,7 +38,7 @@ def slab_edges(X: SparseRows, words: int, n_components: int) -> NDArray[np.int64
 def stretches(batch: Batch, steps: Array, gains: Array) -> list[tuple[int, int]]:
     """Cut rows so that a step of 1 is alone, a gain of 1 comes first, and dense rows are few at a time.
 
-    And so that the factor of a table does not underflow, nor falls far below its share in an average, if there is one.
+    The factor of a table must not underflow, nor fall far below its share in an average, if there is one.
     """
     n = len(batch)
     first = np.zeros(n, dtype=bool)

@@ -1,4 +1,4 @@
-"""What no rows could have made of records of counts: each function says what is wrong with one, or nothing."""
+"""Checks of records of counts from files: each function says what is wrong with one, or returns ""."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from headwater.kernels.multinomial import group_sums
 
 
 def find_statistics_problem(record: MultinomialStatistics, groups: NDArray[np.int32]) -> str:
-    """Counts are not negative, and lengths are their sums; what an average is made of may be negative."""
+    """Counts are not negative, and lengths are their sums; parts of an average may be negative."""
     parts = [record.table] if isinstance(record.table, Table) else [record.table.table, record.table.rest]
     if any(exceeds(MOST_WORDS, part.stored()[1] * part.factor) for part in parts):
         return TOO_MANY
@@ -40,16 +40,16 @@ def find_statistics_problem(record: MultinomialStatistics, groups: NDArray[np.in
 
 
 def find_length_problem(record: MultinomialStatistics) -> str:
-    """A component without rows has no words: both have the same responsibilities. Topics have not, where they are drawn.
+    """A component without rows has no words: both have the same responsibilities. This does not hold for drawn topics.
 
-    What moves between components leaves rounding errors, which are a part of the longest.
+    Statistics that move between components leave rounding errors of the size of the longest.
     """
     most = MOST_WORDS * np.maximum(record.count, 0.0) + ROUNDING * record.length.max(initial=0.0) + 1e-100
     return TOO_MANY if np.any(record.length > most) else ""
 
 
 def find_prior_problem(record: MultinomialPrior, width: int) -> str:
-    """Every column has a belief of more than nothing."""
+    """Every column has a positive parameter."""
     sizes = record.sizes
     whole = np.array_equal(sizes, np.round(sizes)) and sizes.min() > 0.0 and sizes.sum() == width
     positive = record.beta.min() > 0.0 and record.totals.min() > 0.0 and not has_negative(record.shift, record.shift_totals)

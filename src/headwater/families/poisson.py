@@ -59,7 +59,7 @@ class GammaBelief:
 
 @dataclass(frozen=True)
 class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | GammaBelief]):
-    """The family. Of the columns, `exposure` is the one that says in how much time or room the others were counted.
+    """The family. `exposure` is the column with the time or size in which the others were counted.
 
     `guess` are rates (a number, (d,) or (K, d)) that the prior is worth `prior_rows` rows of; by default those of the warm-up.
     """
@@ -75,7 +75,7 @@ class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | Ga
 
     @property
     def stream_readout(self) -> str:
-        """Means stream best: variational Bayes is too hard on columns in which a component has hardly seen an event."""
+        """Means stream best: variational Bayes underrates columns in which a component has rarely seen an event."""
         return "mean"
 
     def zeros(self, width: int) -> PoissonStatistics:
@@ -86,7 +86,7 @@ class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | Ga
         return self.n_components * self._n_counts(width)
 
     def seed_view(self, X: Matrix) -> Array:
-        """Square roots of counts a unit of exposure, whose variance does not depend on the rate."""
+        """Square roots of counts per unit of exposure, whose variance does not depend on the rate."""
         counts, exposure = self._split(X)
         return np.sqrt(fill_gaps(counts) / exposure)
 
@@ -174,7 +174,7 @@ class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | Ga
         return width if self.exposure is None else width - 1
 
     def _split(self, X: Matrix) -> tuple[Array, Array]:
-        """Counts (n, d), and the exposure (n, 1) of each row; 1 of a row that has no value."""
+        """Counts (n, d), and the exposure (n, 1) of each row; 1 for a row without a value."""
         rows = mark_gaps(X)
         if self.exposure is None:
             return rows, np.ones((len(rows), 1))
@@ -187,7 +187,7 @@ class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | Ga
 
 
 def _log_negative_binomial(belief: GammaBelief, counts: Array, times: Array) -> Array:
-    """Log-density (n, K) of counts whose rates are integrated out; a column that was observed for no time adds nothing."""
+    """Log-density (n, K) of counts whose rates are integrated out; a column with exposure 0 adds nothing."""
     found = np.zeros((len(counts), len(belief.shape)))
     for column in range(counts.shape[1]):
         x, time = counts[:, column, None], times[:, column, None]

@@ -1,4 +1,4 @@
-"""A product of families: each block of columns has a family of its own, and blocks are independent given the component.
+"""A product of families: each block of columns has its own family, and blocks are independent given the component.
 
 log p(x | k) is the sum over blocks of log p_b(x_b | k), so all is done block by block: densities and divergences add,
 and priors, statistics and parameters are tuples of those of the blocks.
@@ -38,7 +38,7 @@ class Block:
     columns: tuple[int, ...]
 
     def rows(self, X: Array) -> Matrix:
-        """Return the columns of the block: rows with gaps, if some values are NaN and the family takes them so."""
+        """Return the columns of the block, as rows with gaps if some values are NaN and the family takes gaps."""
         rows = np.ascontiguousarray(X[:, self.columns])
         return GappedRows.of(rows) if self.family.takes_gaps and np.isnan(rows).any() else rows
 
@@ -100,7 +100,7 @@ class Product(Family[ProductPrior, ProductStatistics, ProductParameters]):
     """The family of the blocks."""
 
     n_components: int
-    width: int  # of rows; columns that no block has are not looked at
+    width: int  # of rows; columns outside all blocks are ignored
     blocks: tuple[Block, ...]
 
     # Sizes and settings
@@ -117,7 +117,7 @@ class Product(Family[ProductPrior, ProductStatistics, ProductParameters]):
 
     @property
     def has_prior(self) -> bool:
-        """Whether some block has one. Those that have none are maximum likelihood beside it: see `flatten_parts`."""
+        """Whether some block has one. Blocks without a prior are fitted by maximum likelihood: see `flatten_parts`."""
         return any(block.family.has_prior for block in self.blocks)
 
     @property
@@ -276,7 +276,7 @@ class Product(Family[ProductPrior, ProductStatistics, ProductParameters]):
         return found
 
     def mend(self, prior: ProductPrior, totals: ProductStatistics, sound: ProductStatistics, share: float) -> ProductStatistics:
-        """Return totals in which every block is mended; a component that one block cannot keep is replaced in all."""
+        """Return totals in which every block is repaired; a component that is invalid in one block is replaced in all."""
         mended = tuple(
             block.family.mend(one, two, three, share)
             for block, one, two, three in zip(self.blocks, prior.blocks, totals.blocks, sound.blocks, strict=True)

@@ -34,7 +34,7 @@ NO_GATE_PRIOR = (EMPTY, 0.0, 0.0, EMPTY_TABLE, 0.0, 0.0, False)
 
 @dataclass(frozen=True)
 class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameters]):
-    """The family. A row is inputs and target; hyperparameters that are None are settled from the warm-up rows.
+    """The family. A row is inputs and target; hyperparameters that are None are set from the warm-up rows.
 
     `gate` is the family of the inputs: then a component is a density of inputs and target, and its regression holds where
     its inputs lie.
@@ -98,7 +98,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
     def mend(
         self, prior: RegressionPrior, totals: GaussianStatistics, sound: GaussianStatistics, share: float
     ) -> GaussianStatistics:
-        """Return totals in which components that kept rows cannot have made, or hardly, are as these say."""
+        """Return totals in which invalid or implausible components are replaced by those of reservoir rows."""
         rows = share * sound.count
         good = find_supported(totals.count, sound.count, rows)
         found, known = (prior.information + moments(one, self.intercept) for one in (totals, sound))
@@ -120,7 +120,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         return RegressionPrior(np.zeros(width), np.zeros(size), np.zeros(size), 0.0, 0.0, 0.0, gate)
 
     def find_problem(self, record: object, width: int) -> str:
-        """What is wrong with a record that comes from outside, if something is."""
+        """What is wrong with a record read from a file; "" if nothing is."""
         if isinstance(record, GaussianStatistics):
             return gaussian_soundness.find_statistics_problem(record, "full")
         assert isinstance(record, RegressionPrior | RegressionParameters)
@@ -131,10 +131,10 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         return problem or ("" if self.gate is None else self.gate.find_problem(record.gate, width - 1))
 
     def geometry(self, batch: Batch) -> Geometry:
-        """Return what a start needs to know of the rows: those of the view are design and target."""
+        """Return the geometry of the rows for a start; its views are design and target."""
         whole = Geometry.of(batch, matrix=False)
         if self.intercept:
-            scaled = np.where(whole.spread > 0.0, whole.coordinates[0], 0.0)  # what is left of constant columns is rounding
+            scaled = np.where(whole.spread > 0.0, whole.coordinates[0], 0.0)  # constant columns hold only rounding errors
             design = np.hstack([np.ones((len(batch), 1)), scaled])
             return Geometry(whole.origin, whole.spread, (design,))
         weights = batch.row_weights
@@ -144,7 +144,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         return Geometry(np.zeros_like(whole.origin), spread, (scaled,))
 
     def prior(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> RegressionPrior:
-        """The user's prior, completed in the scale of the rows: noise is what the seeded groups leave unexplained."""
+        """The user's prior, completed in the scale of the rows: noise is the residual variance of the seeded groups."""
         origin, spread = geometry.origin, geometry.spread
         mean = np.zeros(self.size(len(origin)))
         if self.coef_prior is not None:
@@ -163,7 +163,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         return replace(blank, scale=dof * float(noise))
 
     def _within(self, flat: RegressionPrior, geometry: Geometry, batch: Batch, responsibilities: Array) -> float:
-        """Variance about the regressions of the seeded groups, pooled; of too few rows to tell, a part of all there is."""
+        """Residual variance of the seeded groups, pooled; with too few rows, a part of the total variance."""
         size = len(flat.mean)
         if len(batch) < 3 * self.n_components * size:
             return float(geometry.spread[-1] / (1.0 + self.n_components) ** 2)
@@ -177,7 +177,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
     def refine_prior(
         self, prior: RegressionPrior, parameters: RegressionParameters, weights: Array, geometry: Geometry
     ) -> RegressionPrior:
-        """Empirical Bayes: a prior whose mean precision is that of the components, unless the user said what it is."""
+        """Empirical Bayes: a prior whose mean precision is that of the components, unless the user gave it."""
         if self.gate and prior.gate and parameters.gate:
             gate = self.gate.refine_prior(prior.gate, parameters.gate, weights, _of_inputs(geometry))
             prior = replace(prior, gate=gate)
@@ -218,7 +218,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
     def with_coef(self, parameters: RegressionParameters, coef: Array, intercept: Array | None) -> RegressionParameters:
         """Return parameters with these coefficients (user's coordinates) and the noise they had.
 
-        Planes without an intercept of their own go through the origin: the mean of the rows.
+        Planes without their own intercept go through the origin, the mean of the rows.
         """
         centred = coef
         if self.intercept:
@@ -240,7 +240,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         return gate + log_prior(prior, parameters)
 
     def divergence(self, prior: RegressionPrior, totals: GaussianStatistics) -> float:
-        """Return KL(belief || prior): the price of complexity in the free energy."""
+        """Return KL(belief || prior), the penalty in the free energy."""
         gate = self.gate.divergence(prior.gate, input_totals(totals)) if self.gate and prior.gate else 0.0
         start = self.belief(prior, self.zeros(len(prior.origin)))
         return gate + float(np.trace(divergence(self.belief(prior, totals), start)))
@@ -256,7 +256,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
     def contrast(self, prior: RegressionPrior, totals: GaussianStatistics, others: GaussianStatistics) -> Array:
         """Return the symmetric divergence (K,) of the targets of each component here and there, at inputs that both have seen.
 
-        A component without a row has no regression of its own and differs from none.
+        A component without rows has no regression, and its divergence is 0.
         """
         one, other = self._beliefs(replace(prior, precision=1e-9 * prior.precision), totals, others)
         count = np.maximum(totals.count + others.count, 1e-300)
@@ -267,7 +267,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
     def _beliefs(
         self, prior: RegressionPrior, totals: GaussianStatistics, others: GaussianStatistics
     ) -> tuple[RegressionBelief, RegressionBelief]:
-        """Two beliefs to compare. A flat prior makes none, so one row's worth of a millionth of the spread stands in for it."""
+        """Two beliefs to compare. In place of a flat prior, a millionth of the spread counts as one row."""
         if prior.scale == 0.0:
             both = moments(totals + others, self.intercept).sum(axis=0) / (totals.count + others.count).sum()
             spread = np.maximum(np.diag(both), 1e-200)
@@ -381,7 +381,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         return np.asarray(parameters.factor[:, -1, -1] ** -2.0)
 
     def predictions(self, parameters: RegressionParameters, X: Array) -> Array:
-        """Target that each component foretells (n, K)."""
+        """Target that each component predicts (n, K)."""
         slopes = parameters.coef[:, self.intercept :]
         level = parameters.coef[:, 0] if self.intercept else 0.0
         return np.asarray((X - parameters.origin[:-1]) @ slopes.T + level + parameters.origin[-1])

@@ -31,9 +31,9 @@ def belief(prior: RegressionPrior, totals: GaussianStatistics, intercept: bool) 
 
 
 def log_prior(prior: RegressionPrior, parameters: RegressionParameters) -> float:
-    """Log-density of coefficients and precisions under the prior, up to a constant: what MAP-EM adds to the likelihood.
+    """Log-density of coefficients and precisions under the prior, up to a constant: the penalty of MAP-EM.
 
-    Of the flat prior it is zero.
+    For the flat prior it is zero.
     """
     precision = parameters.factor[:, -1, -1] ** 2
     squares = (parameters.coef - prior.mean) ** 2 @ prior.precision
@@ -69,7 +69,7 @@ def _shape(precision: Array) -> tuple[Array, Array]:
 
 
 def contrast(one: RegressionBelief, other: RegressionBelief, designs: Array) -> Array:
-    """Jeffreys' divergence of the targets of each component and its namesake, at inputs with these second moments (K, p, p)."""
+    """Jeffreys' divergence of the targets of components with the same number, at inputs with these second moments (K, p, p)."""
     noise, noises = one.scale / one.dof, other.scale / other.dof
     gap = one.means - other.means
     apart = np.einsum("ki,kij,kj->k", gap, designs, gap)

@@ -1,4 +1,4 @@
-"""What flows between the regression family and the loop: prior, parameters and belief of K regressions.
+"""Records of the regression family: prior, parameters and belief of K regressions.
 
 Statistics are those of a Gaussian over (inputs, target) with full covariance: counts, first and second moments.
 """
@@ -15,7 +15,7 @@ from headwater.families.gaussian_records import GaussianParameters, GaussianPrio
 
 @dataclass(frozen=True)
 class RegressionPrior:
-    """What is believed of a component before any row: all about `origin`, which the statistics share.
+    """The prior of a component; everything is about `origin`, as the statistics are.
 
     Coefficients (the intercept first, if there is one) are Normal with mean `mean` and variance noise / `precision`; the noise
     is inverse Gamma with shape dof / 2 and rate scale / 2. `floor` is the least noise that is a mode. `gate` is the prior of
@@ -32,7 +32,7 @@ class RegressionPrior:
 
     @property
     def information(self) -> Array:
-        """What the prior adds to the second moments over (design, target): as many rows would have."""
+        """What the prior adds to the second moments over (design, target), as pseudo-rows would."""
         size, pull = len(self.mean), self.precision * self.mean
         matrix = np.zeros((size + 1, size + 1))
         matrix[range(size), range(size)] = self.precision

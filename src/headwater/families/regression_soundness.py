@@ -1,4 +1,4 @@
-"""What no rows could have made of regression records: each function says what is wrong with one, or nothing."""
+"""Checks of regression records from files: each function says what is wrong with one, or returns ""."""
 
 from __future__ import annotations
 

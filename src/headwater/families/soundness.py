@@ -1,4 +1,4 @@
-"""What no rows could have made: each function says what is wrong with a record that comes from outside, or nothing."""
+"""Checks of records from files: each function says what is wrong with one, or returns ""."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 
 from headwater.core.statistics import Array
 
-TOLERANCE = 1e-8  # of what rounding may have made negative
+TOLERANCE = 1e-8  # by which rounding may have made a number negative
 ROUNDING = 1e-10  # and of counts a row
-SLACK = 1e-6  # and of sums that are one
+SLACK = 1e-6  # by which a sum may differ from one
 LEAST_POWER = 0.5 * (1.0 - SLACK)
 MOST_SHARE = 1.01
 MOST_DRIFTED = 1e6  # masses a row
@@ -23,8 +23,8 @@ INDEFINITE = "has a scatter that is not positive definite"
 TOO_MANY = "counts more than there are rows"
 OTHER_LENGTHS = "has lengths that are not those of its counts"
 NO_MASSES = "has columns that were seen more often than their rows"
-NO_PRIOR = "is no prior"
-NO_PARAMETERS = "is no density"
+NO_PRIOR = "is not a valid prior"
+NO_PARAMETERS = "is not a valid density"
 IMPOSSIBLE = "has statistics that no rows could have made"
 
 
@@ -39,7 +39,7 @@ def is_no_power(powers: Array) -> bool:
 
 
 def are_no_shares(*arrays: Array) -> bool:
-    """Whether some of these, along the last axis, are no probabilities: negative, all zero, or more than one in all."""
+    """Whether some of these, along the last axis, are not probabilities: negative, all zero, or with a sum above one."""
     sums = [array.sum(axis=-1) for array in arrays]
     unlikely = [total.max() > 1.0 + TOLERANCE or total.min() < LEAST_SUM for total in sums]
     return any(unlikely) or any(array.min() < 0.0 for array in arrays)
@@ -51,7 +51,7 @@ def are_no_logs(*arrays: Array) -> bool:
 
 
 def has_indefinite(matrices: Array, sizes: Array) -> bool:
-    """Whether some of these matrices, of which the lower triangle counts, have negative eigenvalues beside their sizes."""
+    """Whether some of these matrices (lower triangles) have negative eigenvalues, relative to their sizes."""
     sizes = np.maximum(np.asarray(sizes, dtype=float), 1e-300)[..., None, None]
     try:
         np.linalg.cholesky(np.tril(matrices) / sizes + TOLERANCE * np.eye(matrices.shape[-1]))  # which reads that triangle
@@ -61,7 +61,7 @@ def has_indefinite(matrices: Array, sizes: Array) -> bool:
 
 
 def find_count_problem(*arrays: Array) -> str:
-    """What is wrong with counts a row: they are not negative, and not many in all; one, but for what was mended."""
+    """What is wrong with counts a row: they must not be negative, and must sum to one, or less after a repair."""
     if any(array.size and array.min() < -ROUNDING for array in arrays):
         return NEGATIVE
     return TOO_MANY if any(not array.sum() <= MOST_COUNTS for array in arrays) else ""

@@ -1,10 +1,10 @@
 """Table: numbers by word and component, of which a batch reads and changes only the words it contains.
 
-A table is a value, as an array is that nobody writes to: `table + other` is a new one, and the old stays what it was. But it
-costs no copy. All versions of a table share one store, which the newest owns; when that changes, the rows that are about to
-change are saved for those older versions that somebody still holds, each row once. An old version that is read, or added to,
-copies the store with its own rows put back. (This is Baker's trick for arrays in functional languages.) And a factor stands
-beside the rows, so that a table is scaled, as every fold does, without touching it.
+A table is an immutable value: `table + other` is a new one, and the old one does not change. But it costs no copy. All versions
+of a table share one store, which the newest owns. When it changes, the rows that are about to change are saved for older
+versions that are still in use, each row once. An old version that is read, or added to, copies the store and restores its own
+rows. (This is Baker's trick for arrays in functional languages.) A factor is stored with the rows, so that a table is scaled,
+as every fold does, without touching them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from headwater.kernels.tables import add_rows, place_words, read_rows, save_rows
 Words = NDArray[np.int32]
 SMALLEST, LARGEST = 1e-100, 1e100  # of a factor, and of what is gained on its rows
 
-MOST_OF_A_TABLE = 64.0  # what is lost to rounding grows with it
+MOST_OF_A_TABLE = 64.0  # the rounding error grows with it
 
 _numbers = count()
 
@@ -33,7 +33,7 @@ _numbers = count()
 class _Store:
     """Rows in the order in which their words came; slots[word] is one more than the place of its row, or 0.
 
-    Whoever reads the rows or writes to them holds the lock: versions may be on different threads.
+    Readers and writers of the rows hold the lock: versions may be on different threads.
     """
 
     def __init__(self, slots: NDArray[np.int32], words: Words, rows: Array) -> None:
@@ -44,14 +44,14 @@ class _Store:
         self.lock = RLock()
 
     def widen(self, width: int) -> None:
-        """See to it that there can be so many words."""
+        """Make room for this many words."""
         if width > len(self.slots):
             slots = np.zeros(max(width, len(self.slots) * 3 // 2), dtype=np.int32)
             slots[: len(self.slots)] = self.slots
             self.slots = slots
 
     def admit(self, words: Words) -> None:
-        """See to it that every one of these words has a row."""
+        """Give each of these words a row."""
         room = len(self.words)
         if self.used + len(words) > room:
             absent = int(np.count_nonzero(self.slots[words] == 0))
@@ -64,7 +64,7 @@ class _Store:
 
 
 class _Version:
-    """What a store was at some time; `change` is what made it of the one before: its number, words, rows and gain."""
+    """A version of a store; `change` is the difference to the version before: its number, words, rows and gain."""
 
     __slots__ = ("__weakref__", "change", "number", "saved", "store", "touched", "used")
 
@@ -86,7 +86,7 @@ class _Version:
 
     @contextmanager
     def locked(self) -> Iterator[_Store]:
-        """The store of this version, which nobody else touches meanwhile.
+        """The store of this version, locked for others.
 
         That is its own if it is the newest, or else a copy with the saved rows put back.
         """
@@ -94,12 +94,12 @@ class _Version:
             store = self.store
             with store.lock:
                 if self.store is not store:
-                    continue  # somebody has copied it in between
+                    continue  # another thread has copied it in between
                 if store.newest == self.number:
                     yield store
                     return
                 own = self._copied(store)
-                # The store comes last: whoever finds it need not wait for us, and may save rows at once.
+                # The store comes last: another thread that finds it need not wait, and may save rows at once.
                 self.touched, self.saved = None, []
                 self.store = own
 
@@ -179,7 +179,7 @@ class Table:
 
     @property
     def version(self) -> _Version:
-        """What tables that are multiples of one another share."""
+        """The version, which tables that are multiples of one another share."""
         return self._version
 
     def stored(self) -> tuple[Words, Array]:
@@ -200,7 +200,7 @@ class Table:
         return out
 
     def is_finite(self, most: int) -> bool:
-        """Whether all rows that are held are numbers; a table of more than so many is not looked at: to read it is a copy."""
+        """Whether all stored rows are finite; a table of more than `most` numbers is not checked: reading it is a copy."""
         return self.shape[0] * self.shape[1] > most or bool(np.isfinite(self.held()[1]).all())
 
     def held(self) -> tuple[Words, Array]:

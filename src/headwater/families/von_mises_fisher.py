@@ -24,12 +24,12 @@ from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, SLACK
 from headwater.families.von_mises_fisher_belief import expectations, log_constant, mean_length
 from headwater.kernels.parallel import one_blas_thread
 
-LEAST_DISPERSION = 1e-6  # rows by which a prior disperses, however alike the first rows are
-LONGEST = 1.0 - 1e-12  # part of its rows that a resultant may be long
+LEAST_DISPERSION = 1e-6  # least dispersion of a prior, in rows
+LONGEST = 1.0 - 1e-12  # length of a resultant, as a part of its rows
 SMALL_PRODUCT = 8192  # multiplications below which no library uses threads
 MOST_NARROW = 3e3  # of a natural parameter, for products in float32: log-densities are then off by some 1e-4
 BLOCK_ROWS = 1024
-MOST_CONCENTRATED = 1e12  # that parameters of a file may be
+MOST_CONCENTRATED = 1e12  # largest concentration in a file
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class DirectionStatistics(ComponentStatistics):
 
 @dataclass(frozen=True)
 class DirectionPrior:
-    """Rows (K,) that the prior is worth, and their sum (K, d), which is shorter than they are many."""
+    """Rows (K,) that the prior counts as, and their sum (K, d), which is shorter than their number."""
 
     rows: Array
     resultant: Array
@@ -66,7 +66,7 @@ def bound_lengths(width: int, rows: Array, lengths: Array) -> Array:
 
 @dataclass(frozen=True)
 class VonMisesFisher(Family[DirectionPrior, DirectionStatistics, DirectionParameters]):
-    """The family. Hyperparameters that are None are settled from the warm-up rows."""
+    """The family. Hyperparameters that are None are set from the warm-up rows."""
 
     n_components: int
     mean_prior: Array | None = None
@@ -84,12 +84,12 @@ class VonMisesFisher(Family[DirectionPrior, DirectionStatistics, DirectionParame
     # Prior
 
     def geometry(self, batch: Batch) -> Geometry:
-        """Return the rows as they are: distances between directions need no units."""
+        """Return the rows unchanged: distances between directions need no units."""
         mean = batch.row_weights @ batch.X / batch.size
         return Geometry(mean, np.maximum(1.0 - mean**2, 0.0), (batch.X,))
 
     def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> DirectionPrior:
-        """Return the user's prior; without one, it adds the dispersion that one row has in its seeded group."""
+        """Return the user's prior; by default it adds the dispersion of one row in its seeded group."""
         k, width = self.n_components, batch.X.shape[1]
         mean = np.zeros(width) if self.mean_prior is None else self.mean_prior
         rows = self.mean_precision_prior
@@ -97,7 +97,7 @@ class VonMisesFisher(Family[DirectionPrior, DirectionStatistics, DirectionParame
             with one_blas_thread():
                 weighted = responsibilities * batch.row_weights[:, None]
                 groups, sums = weighted.sum(axis=0), np.linalg.norm(weighted.T @ batch.X, axis=1)
-            free = max(len(batch) - k, 1) / len(batch)  # a group of one row disperses by nothing
+            free = max(len(batch) - k, 1) / len(batch)  # a group of one row has no dispersion
             dispersion = float(np.sum(groups - sums)) / max(float(groups.sum()) * free, 1e-300)
             rows = min(max(dispersion, LEAST_DISPERSION), 1.0)
         return DirectionPrior(np.full(k, float(rows)), np.tile(float(rows) * mean, (k, 1)))
@@ -111,8 +111,8 @@ class VonMisesFisher(Family[DirectionPrior, DirectionStatistics, DirectionParame
     def readout(self, name: str, prior: DirectionPrior, totals: DirectionStatistics) -> DirectionParameters:
         """Return parameters of the belief.
 
-        In the mean of the belief is the mean of a row, which has the length A(kappa): it is R / rows (Diaconis and Ylvisaker
-        1979). The mode of theta says the same. So both are one.
+        The posterior mean of the mean of a row, which has the length A(kappa), is R / rows (Diaconis and Ylvisaker 1979). The
+        mode of theta gives the same. So both readouts are equal.
         """
         rows, resultant = prior.rows + totals.count, prior.resultant + totals.resultant
         width = resultant.shape[1]
@@ -195,7 +195,7 @@ class VonMisesFisher(Family[DirectionPrior, DirectionStatistics, DirectionParame
         return np.asarray(np.maximum(own[0][:, None] + own[1] - cross, 0.0))
 
     def find_impossible(self, totals: DirectionStatistics) -> NDArray[np.bool_]:
-        """Return which components have fewer than no rows, or a sum that is longer than its rows."""
+        """Return which components have a negative number of rows, or a sum that is longer than its rows."""
         lengths = np.linalg.norm(totals.resultant, axis=1)
         return np.asarray((totals.count < 0.0) | (lengths > totals.count * (1.0 + SLACK) + 1e-9))
 

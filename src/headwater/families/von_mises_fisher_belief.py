@@ -1,7 +1,7 @@
-"""The belief about a von Mises-Fisher component: its normaliser and what is expected under it, by quadrature.
+"""The belief about a von Mises-Fisher component: its normaliser and its expectations, by quadrature.
 
 A component has the density C(kappa) exp(theta . x) of unit rows x, where theta is kappa times its mean direction. The conjugate
-belief about theta is proportional to C(kappa)^rows exp(R . theta): so many rows whose sum is R. Its directions integrate in
+belief about theta is proportional to C(kappa)^rows exp(R . theta), as of rows whose sum is R. Directions are integrated in
 closed form, which leaves kappa^(d-1) C(kappa)^rows / C(kappa |R|), an integral over one number. In the logarithm of kappa that
 falls off exponentially on both sides, where the trapezoidal rule is exact to rounding.
 """
@@ -19,10 +19,10 @@ from headwater.core.statistics import Array
 from headwater.families.bessel import ratio_by_argument, scaled_log_bessel
 
 NODES = 160  # of the trapezoidal rule
-DEPTH = 42.0  # nats below the peak where the rule begins and ends: what is left out is rounding
+DEPTH = 42.0  # nats below the peak where the rule begins and ends: the rest is below rounding
 DOUBLINGS = 200
 BISECTIONS = 60
-HUGE = 1e5  # times the width, of kappa: beyond it, its moment is linear but for 1e-10
+HUGE = 1e5  # kappa in multiples of the width; beyond it, its moment is linear up to 1e-10
 
 
 class Expectations(NamedTuple):
@@ -45,14 +45,14 @@ def mean_length(width: int, concentration: Array) -> Array:
 
 
 def expectations(width: int, rows: Array, length: Array) -> Expectations:
-    """Return what is expected under beliefs of so many rows (K,), whose sums have these lengths (K,), which are shorter."""
+    """Return expectations under beliefs of `rows` (K,) rows whose sums have these, smaller, lengths (K,)."""
     rows, length = rows[:, None], length[:, None]
 
     def height(log_kappa: Array) -> Array:
         kappa = np.exp(log_kappa)
         one, two = (scaled_log_bessel(0.5 * width - 1.0, at) for at in (kappa, length * kappa))
         constants = -0.5 * width * np.log(2.0 * np.pi) * (rows - 1.0)
-        # The exponentials of both constants nearly cancel where rows are alike: their difference is taken first.
+        # The exponentials of both constants nearly cancel if rows are alike: their difference is taken first.
         return np.asarray(width * log_kappa + constants - rows * one + two - (rows - length) * kappa)
 
     peak, spread = _find_peak(width, rows, length)
