@@ -313,7 +313,7 @@ def test_bad_input_gets_one_sentence(make, fitted):
         ({"covariance_type": "round"}, "covariance_type"), ({"min_covar": -1.0}, "min_covar"), ({"warm_up": 0}, "warm_up"),
         ({"mean_prior": [0.0]}, "mean_prior"), ({"covariance_prior": np.eye(3)}, "covariance_prior"),
         ({"half_life": -1.0}, "half_life"),
-        ({"params": "st", "algorithm": "online-em"}, "step by step"),
+        ({"params": "st", "algorithm": "online-em"}, "row by row"),
     ],
     ids=str,
 )  # fmt: skip

@@ -354,10 +354,10 @@ def test_merged_chains_keep_their_zeros(kind, algorithm):
 def test_chains_with_other_zeros_are_not_merged():
     one, rows = left_right("diag")
     other, _ = chain("diag")
-    with pytest.raises(ValueError, match="same first states and passages"):
+    with pytest.raises(ValueError, match="same first states and transitions"):
         hw.merge([one.partial_fit(rows), other.partial_fit(rows)])
     early = [left_right("diag")[0].partial_fit(rows[:50]), chain("diag")[0].partial_fit(rows[:60])]
-    with pytest.raises(ValueError, match="same first states and passages"):
+    with pytest.raises(ValueError, match="same first states and transitions"):
         hw.merge(early)
 
 

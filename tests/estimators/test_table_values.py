@@ -132,7 +132,7 @@ def test_wrong_values_are_refused_and_leave_the_model_as_it_was(wrong):
 
 
 def test_text_that_is_no_unicode_is_refused():
-    with pytest.raises(ValueError, match="column 'x1' holds text that is no Unicode"):
+    with pytest.raises(ValueError, match="column 'x1' holds text that is not valid Unicode"):
         hw.CategoricalMixture(2).partial_fit(np.array([["a", "\ud800", "b"]] * 40, dtype=object))
 
 
@@ -140,7 +140,7 @@ def test_names_of_columns_are_told_apart():
     table = people(100)
     with pytest.raises(ValueError, match="different names, got 'age' twice"):
         hw.MixedMixture(2).partial_fit(pd.concat([table, table], axis=1))
-    with pytest.raises(ValueError, match="columns names True, which the data has not"):
+    with pytest.raises(ValueError, match="columns names True, which the data does not have"):
         hw.MixedMixture(2, columns={True: "gaussian"}).partial_fit(table)
     with pytest.raises(ValueError, match="says that 'visits' is 'poisson' and 'gaussian'"):
         hw.MixedMixture(2, columns={"visits": "poisson", 3: "gaussian"}).partial_fit(table)
@@ -150,7 +150,7 @@ def test_names_of_columns_are_told_apart():
 
 def test_whole_numbers_that_a_float_cannot_tell_apart_are_no_categories():
     rows = np.array([[2**60, 1, 2], [2**60 + 1, 1, 1]] * 30)
-    with pytest.raises(ValueError, match=f"holds {2**60}, too large to be told from its neighbours"):
+    with pytest.raises(ValueError, match=f"holds {2**60}, too large to be exact as a float"):
         hw.CategoricalMixture(2).partial_fit(rows)
     large = hw.CategoricalMixture(2, random_state=0).partial_fit(rows * 1e20)
     assert large.categories_[0].tolist() == [2**60 * 1e20]  # and not as an integer, for which it is too large

@@ -1,1 +1,1 @@
-"""The scikit-learn face of the models: a base and one thin file per model."""
+"""The scikit-learn interface of the models: a base and one thin file per model."""

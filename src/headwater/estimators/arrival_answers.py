@@ -73,7 +73,7 @@ class ArrivalAnswers(DensityMixin, StreamingEstimator):
 
     @answers_by_chunk
     def source(self, X: Rows) -> Complex:
-        """Return what is expected of the signal of the source in each snapshot: a beamformer that knows the noise.
+        """Return the expected signal of the source in each snapshot: a beamformer that knows the noise.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class ArrivalAnswers(DensityMixin, StreamingEstimator):
 
     @answers_by_chunk
     def impute(self, X: Rows) -> Complex:
-        """Return the snapshots with what is expected of the missing sensors given the others.
+        """Return the snapshots with missing sensors replaced by their expectation given the others.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What every streaming estimator shares: chunks in, a state inside, answers out; nothing of any one model."""
+"""What every streaming estimator shares: learning from chunks, reading, saving; nothing specific to one model."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from headwater.policies.growth import Growth
 
 
 class StreamingEstimator(EstimatorCore):
-    """Base of the estimators: the public methods that all of them have. See `EstimatorCore` for what a subclass says."""
+    """Base of the estimators: the public methods that all of them have. See `EstimatorCore` for what a subclass defines."""
 
     # Model files
 
     @reads
     def save(self, path: str | os.PathLike[str], *, raw_rows: bool = True) -> None:
-        """Write the model to a file, from which `headwater.load` reads it; saved in mid-stream, it goes on as if never stopped.
+        """Write the model to a file. `headwater.load` reads it and continues, also in mid-stream, as if it had never stopped.
 
         Parameters
         ----------
         path : str or path
             The file. It is replaced in one step, when all is written.
         raw_rows : bool, default=True
-            Whether rows that wait, because the warm-up is not over or rows after them are to come, are kept in the file as they
-            came. Without them, the model is saved as if the stream ended here.
+            Whether the file may hold rows of the data: those of an unfinished warm-up or sequence, and those of the reservoir.
+            Without them, the model is saved as if the stream ended here.
         """
         from headwater.estimators.model_file import save
 
@@ -53,7 +53,7 @@ class StreamingEstimator(EstimatorCore):
     @property
     @reads
     def holds_rows_(self) -> bool:
-        """Whether rows are kept as they came: in a warm-up, or because they wait for those after them."""
+        """Whether raw rows are kept: in a warm-up, or because they wait for the rows after them."""
         check_is_fitted(self)
         return self._runtime.holds_rows
 
@@ -61,7 +61,7 @@ class StreamingEstimator(EstimatorCore):
 
     @learns_at_once
     def fit(self, X: Rows, y: Values = None, sample_weight: Values = None) -> Self:
-        """Learn from all rows at hand, forgetting what was learned before (unless `warm_start`).
+        """Learn from all rows at once; what was learned before is dropped, unless `warm_start`.
 
         Parameters
         ----------
@@ -70,7 +70,7 @@ class StreamingEstimator(EstimatorCore):
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts; 0 is as good as absent.
+            Weight of each row; a row of weight 0 is ignored.
 
         Returns
         -------
@@ -81,7 +81,7 @@ class StreamingEstimator(EstimatorCore):
 
     @learns_by_chunk
     def partial_fit(self, X: Rows, y: Values = None, sample_weight: Values = None) -> Self:
-        """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
+        """Learn a chunk of a stream, of any size; the result does not depend on how the stream was cut.
 
         Parameters
         ----------
@@ -90,30 +90,30 @@ class StreamingEstimator(EstimatorCore):
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts; 0 is as good as absent.
+            Weight of each row; a row of weight 0 is ignored.
 
         Returns
         -------
         self : object
-            The estimator, a chunk wiser.
+            The estimator.
         """
         self._learn_chunk(X, sample_weight)
         return self
 
     @learns_by_chunk
     def update(self, X: Rows, sample_weight: Values = None) -> Array:
-        """Score each row as the model was before learning it, and learn it; in one E-step, if it is exact.
+        """Score each row by the model before it learns the row, and learn it; in one E-step, if it is exact.
 
-        Within a batch, and between the powers of two of the warm-up, parameters stand still, so this is the honest
-        (prequential) score of a stream. The first eight rows, when not even the scale is known, score NaN. Variational
-        algorithms score their lower bound of the log-density, which is close to it once there are rows enough.
+        Parameters do not change within a batch, or between powers of two in the warm-up, so this is the prequential score of
+        a stream. The first eight rows score NaN, since not even the scale is known. Variational algorithms return their lower
+        bound of the log-density, which is close to it after enough rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts; 0 is as good as absent, but scored.
+            Weight of each row; a row of weight 0 is scored, but not learned.
 
         Returns
         -------
@@ -124,19 +124,19 @@ class StreamingEstimator(EstimatorCore):
 
     @learns_at_once
     def warm_start_from(self, X: Rows, sample_weight: Values = None, *, weight: float = 1.0) -> Self:
-        """Find a start on a sample, whatever its size, and forget what was learned before; the warm-up is over then.
+        """Find a start on a sample of any size, and end the warm-up; what was learned before is dropped.
 
-        Workers that share the start, as branches of this model or copies made at once, can be merged without any matching.
+        Models that share the start, as branches or copies of this model, can be merged without matching.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The sample.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts; 0 is as good as absent.
+            Weight of each row; a row of weight 0 is ignored.
         weight : float, default=1.0
-            How much of the sample counts as learned. Less than 1 if its rows will come again in the stream: they then only
-            hold the start in place, and are not among `n_samples_seen_`.
+            Weight of the rows of the sample. Less than 1 if they will come again in the stream: they then only hold the start
+            in place, and are not counted in `n_samples_seen_`.
 
         Returns
         -------
@@ -156,15 +156,15 @@ class StreamingEstimator(EstimatorCore):
         return self._plant(X, sample_weight, weight)
 
     def branch(self) -> Self:
-        """Return a copy that others can be merged with: it has learned the same, and calls all of it its base.
+        """Return a copy that can learn separately and be merged later: its base is all that this model has learned.
 
-        Branches of one model may learn apart, on other machines if need be; `headwater.merge` adds what each learned and
-        counts what they share once. A warm-up that is still going on ends in the branch, with the rows there are.
+        Branches of one model may learn on other machines; `headwater.merge` adds what each learned and counts what they share
+        once. An unfinished warm-up ends in the branch.
 
         Returns
         -------
         model : estimator
-            The branch; the model itself is left as it is.
+            The branch; the model itself does not change.
 
         Examples
         --------
@@ -195,7 +195,7 @@ class StreamingEstimator(EstimatorCore):
         Returns
         -------
         self : object
-            The estimator, a row wiser.
+            The estimator.
         """
         return self._learn_one(x)
 
@@ -245,7 +245,7 @@ class StreamingEstimator(EstimatorCore):
     @property
     @reads
     def n_components_(self) -> int:
-        """Number of components: as asked for, the one that it has grown to, or that of the leader of a race."""
+        """Number of components: as given, or the number that was found."""
         check_is_fitted(self)
         if not self._has_state():
             return int(self.n_components)
@@ -254,14 +254,14 @@ class StreamingEstimator(EstimatorCore):
     @property
     @reads
     def growth_(self) -> Growth | None:
-        """How the number of components came about, split by split; None if it was given, or found by a race."""
+        """How the number of components was found, split by split; None if it was given, or found by a race."""
         check_is_fitted(self)
         return self._read().growth if self._has_state() and self._runtime.grows else None
 
     @property
     @reads
     def race_(self) -> Race | None:
-        """How the numbers of components that "auto" tries compare; None if there was nothing to try."""
+        """How the numbers of components that "auto" tries compare; None if the number was given."""
         check_is_fitted(self)
         return self._runtime.race if self._has_state() else None
 
@@ -270,7 +270,7 @@ class StreamingEstimator(EstimatorCore):
     @property
     @abstractmethod
     def _describer(self) -> Describer:
-        """What says what was learned."""
+        """The describer of the model."""
 
     @reads
     def describe(self, *, values: int = 12, components: int = 32, level: float = 0.9) -> Description:
@@ -323,9 +323,9 @@ class StreamingEstimator(EstimatorCore):
     @property
     @reads
     def health_(self) -> Health:
-        """How well the model is doing: components that are dead, doubled, collapsed or starved, drift; a sentence for each.
+        """The health of the model: findings about dead, duplicated, collapsed or starved components and drift, in sentences.
 
-        It is read from what was learned, at any moment, and changes nothing.
+        It can be read at any time and changes nothing.
         """
         _check_learned(self, "judged")
         cache = self._runtime.cache
@@ -345,7 +345,7 @@ class StreamingEstimator(EstimatorCore):
         )
 
     def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
-        """What a notebook shows: scikit-learn's own bundle would leave out the table and the picture."""
+        """What a notebook shows; scikit-learn's own version would leave out the table and the picture."""
         bundle = {"text/plain": repr(self)}
         return {**bundle, "text/html": self._repr_html_inner()} if get_config()["display"] == "diagram" else bundle
 
@@ -364,7 +364,7 @@ class StreamingEstimator(EstimatorCore):
 def _check_learned(model: StreamingEstimator, what: str) -> None:
     check_is_fitted(model)
     if not model._has_state():
-        raise NotFittedError(f"this {type(model).__name__} has learned nothing that could be {what}")
+        raise NotFittedError(f"this {type(model).__name__} has learned nothing that could be {what}: call partial_fit or fit")
 
 
 def _are_same(one: dict[str, object], other: dict[str, object]) -> bool:

@@ -1,16 +1,16 @@
 """How public methods are called: on several threads, and with a stream in place of rows.
 
-Every public method of an estimator has one of these decorators; a method of a subclass in the place of such a one is called in
-the same way, without a decorator of its own (`call_like_inherited`).
+Every public method of an estimator has one of these decorators; a method of a subclass that overrides one is called in the same
+way, without its own decorator (`call_like_inherited`).
 
 - `reads` does not change the model: it sees one model from beginning to end, whatever others learn meanwhile.
-- `learns` changes it: those that learn take turns, and what one has learned is seen in one step, if it did not fail.
+- `learns` changes it: calls that learn take turns, and the result becomes visible in one step, if the call did not fail.
 
-Those that take X, which may be a stream, say how they go through it, too:
+Methods that take X, which may be a stream, also say how they read it:
 
 - `learns_by_chunk` learns one chunk after the other: partial_fit, update
 - `learns_at_once` needs all rows: fit, warm_start_from, fit_predict
-- `answers_by_chunk` has an answer for each row, so that answers of chunks are put under one another: predict, score_samples
+- `answers_by_chunk` has an answer for each row; answers of chunks are concatenated: predict, score_samples
 - `answers_by_score` asks for the scores of all rows, and needs no more: score, bic
 - `answers_at_once` needs all rows: decode, perplexity
 
@@ -49,12 +49,12 @@ F = TypeVar("F", bound=Method)
 
 _locks: WeakKeyDictionary[object, object] = WeakKeyDictionary()
 _guard = Lock()
-if hasattr(os, "register_at_fork"):  # whoever holds a lock does not live on in a child
+if hasattr(os, "register_at_fork"):  # threads that hold a lock do not exist in a child process
     os.register_at_fork(after_in_child=_locks.clear)
 
 
 def lock_of(model: EstimatorCore) -> Any:
-    """Return the lock of a model, which those hold that change it. It is no part of the model: copies have their own."""
+    """Return the lock of a model, held by calls that change it. It is not part of the model: copies have their own."""
     with _guard:
         lock = _locks.get(model)
         if lock is None:
@@ -104,7 +104,7 @@ def answers_by_chunk(method: F) -> F:
 
 
 def answers_by_score(method: F) -> F:
-    """Let a method that is made of `score_samples` alone, which takes streams, take them, too."""
+    """Let a method that only uses `score_samples` take streams, too."""
     return _answers_rows(method, answer_by_score)
 
 
@@ -151,7 +151,7 @@ def _answers_rows(method: F, go_through: Callable[[Method, EstimatorCore, Chunks
 
 
 def call_like_inherited(kind: type) -> None:
-    """Let the methods of a new class that take the place of decorated ones be called as these are."""
+    """Let methods of a new class that override decorated ones be called in the same way."""
     inherited = kind.__mro__[1:]
     for name, method in list(vars(kind).items()):
         if not isinstance(method, FunctionType) or hasattr(method, "calls_by"):

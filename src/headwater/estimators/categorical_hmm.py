@@ -34,47 +34,48 @@ class CategoricalHMM(HiddenMarkovEstimator):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of states. With 'auto' models with up to 32 of them race for the rows (see `race_`).
+        Number of states. With 'auto' models with up to 32 states are compared on rows that they have not learned yet (see
+        `race_`).
     startprob_prior, transmat_prior, emissionprob_prior : float or array-like, optional
-        Dirichlet parameters of the first state, of the passages and of the symbols of each state; 1 is flat. By default symbols
-        have a tenth of a count, which keeps what was never seen from being impossible, and so have states and passages in a
-        stream.
+        Dirichlet parameters of the first state, of the transitions and of the symbols of each state; 1 is flat. By default
+        symbols have a tenth of a count, so that symbols that were never seen are not impossible, and so have states and
+        transitions in a stream.
     n_features : int, optional
-        Number of symbols, which are 0 to n_features - 1. By default as many as the first rows have, so of a stream it has to be
-        said, or the first chunk decides.
+        Number of symbols, which are 0 to n_features - 1. By default as many as the first chunk has, so give it if a stream may
+        bring more.
     decoder : {'viterbi', 'map'}, default='viterbi'
         What `predict` and `decode` do (hmmlearn's `algorithm`).
     random_state : int, RandomState instance or None, default=None
         Seeds the start, and `sample`.
     n_iter : int, default=10
-        Passes of EM at most that a `fit` makes.
+        Most passes of EM in `fit`.
     tol : float, default=1e-2
         A `fit` ends when a pass gains less in the log-likelihood of all rows.
     verbose : int, default=0
         Whether passes are printed.
     params, init_params : str, default='ste'
         Letters of what is learned, and of what is found at the start: startprob, transmat and emissionprob. What `init_params`
-        leaves out starts as it was set, and a second `fit` goes on with it; if it was never set, it is found, too. A first
-        state or a passage that is set to 0 stays impossible. What `params` leaves out stays as it was set, or as the start
+        leaves out starts as it was set, and a second `fit` continues with it; if it was never set, it is found, too. A first
+        state or a transition that is set to 0 stays impossible. What `params` leaves out stays as it was set, or as the start
         finds it.
     algorithm : str or Algorithm, default='auto'
         'auto' streams by online EM in blocks, and `fit` then goes on by passes of EM; 'em' (Baum-Welch), 'online-em' (Cappé's
         recursion, step by step), 'soem', 'boem', 'online-vb', 'vb'; or an object such as ``OnlineEM(batch_size=1000)``.
     half_life : float, optional
-        Rows after which what was learned counts half.
+        Rows after which the weight of a row is halved.
     warm_up : int or 'auto', default='auto'
-        Rows to wait for before the stream begins.
+        Rows that a start is found on before learning from the stream begins.
     lag : int, default=50
         Rows that a block looks ahead to.
     n_threads : int, optional
         Threads; all cores by default. The answer is the same.
     implementation : {'log', 'scaling'}, default='log'
-        Taken for the sake of hmmlearn, where it chooses between two ways to compute the same; here there is one.
+        Accepted for compatibility with hmmlearn, and ignored.
 
     Attributes
     ----------
     n_components_ : int
-        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+        Number of components; with 'auto', that of the best model so far.
     race_ : Race
         How the numbers that 'auto' tries compare; None if n_components is a number.
     startprob_, transmat_, emissionprob_ : ndarray
@@ -174,7 +175,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
     @property
     @reads
     def n_features(self) -> int | None:
-        """Number of symbols: as it was asked for, as the learned or given probabilities have it, or None if nobody knows."""
+        """Number of symbols: as given, as in the learned or given probabilities, or None if it is not known."""
         number: int | None = self._given_parameters()["n_features"]
         return self._n_symbols(False) if number is None else number
 

@@ -1,4 +1,4 @@
-"""What every hidden Markov model answers about sequences at hand, in hmmlearn's words: scores, states, samples."""
+"""Answers of every hidden Markov model about sequences in memory, with the names of hmmlearn: scores, states, samples."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from headwater.models.hidden_markov import HiddenMarkov
 
 
 class ChainAnswers(StreamingEstimator):
-    """The questions that only read: sequences in, answers out."""
+    """Methods that only read: scores, states and samples of sequences."""
 
-    # Where metadata is routed, a pipeline passes sample_weight=None to every `score`, and refuses one that never heard of it.
+    # With metadata routing, a pipeline passes sample_weight=None to every `score`, and refuses one that does not take it.
     __metadata_request__score: ClassVar[dict[str, None]] = {"sample_weight": None}
 
     # What the learning half says
@@ -47,7 +47,7 @@ class ChainAnswers(StreamingEstimator):
     @abstractmethod
     @reads
     def transmat_(self) -> Array:
-        """Probability of each passage."""
+        """Probability of each transition."""
 
     # Answers
 
@@ -60,7 +60,7 @@ class ChainAnswers(StreamingEstimator):
         X : array-like of shape (n_samples, n_features)
             The rows.
         y : array-like of shape (n_sequences,), optional
-            The place of `lengths` among arguments without a name, ``score(X, lengths)``; pipelines pass None here.
+            The position of `lengths` in ``score(X, lengths)``; pipelines pass None here.
         lengths : array-like of shape (n_sequences,), optional
             Length of each sequence; by default all rows are one.
 
@@ -246,12 +246,12 @@ class ChainAnswers(StreamingEstimator):
 
     @reads
     def get_stationary_distribution(self) -> Array:
-        """Return how often the chain is in each state in the long run.
+        """Return the stationary distribution of the states.
 
         Returns
         -------
         probabilities : ndarray of shape (n_components,)
-            The distribution that a step leaves as it is.
+            The share of time that the chain spends in each state in the long run.
         """
         transitions = self.transmat_
         k = len(transitions)

@@ -40,7 +40,7 @@ def compact_covariances(value: object, k: int, kind: str) -> Array:
 
 
 def _shrink(covars: Array, compact: Array, like: Array, wanted: str, kind: str) -> Array:
-    """Covariances in the shape of their kind, if that holds all that they say."""
+    """Covariances in the smaller shape of their kind, if nothing is lost by it."""
     if not np.allclose(covars, like, rtol=1e-6, atol=1e-12 * np.abs(covars).max()):
         raise ValueError(f"covars_ must be {wanted} for covariance_type {kind!r}, got others")
     return np.array(compact)

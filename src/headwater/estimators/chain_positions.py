@@ -18,7 +18,7 @@ from headwater.estimators.chain_answers import ChainAnswers
 from headwater.estimators.chains import Chunk, check_key
 from headwater.models.chain_records import ChainParameters
 
-NOBODY = -(2**62)  # the number of a sequence that is not there
+NOBODY = -(2**62)  # the number of a sequence that does not exist
 
 
 class ChainPositions(ChainAnswers):

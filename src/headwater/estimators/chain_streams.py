@@ -1,4 +1,4 @@
-"""How every hidden Markov model learns: from sequences at hand, or from such as never end."""
+"""How every hidden Markov model learns: from sequences in memory, or from such as never end."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ class ChainStreams(ChainPositions):
 
     @learns_at_once
     def fit(self, X: Rows, y: Values = None, lengths: Values = None) -> Self:
-        """Learn from all sequences at hand, forgetting what was learned before, but for what `init_params` leaves out.
+        """Learn from all sequences at once; what was learned before is dropped, except for what `init_params` leaves out.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows of all sequences, one after the other. A row of NaN is missing.
         y : array-like of shape (n_sequences,), optional
-            The place of `lengths` among arguments without a name, ``fit(X, lengths)``; pipelines pass None here.
+            The position of `lengths` in ``fit(X, lengths)``; pipelines pass None here.
         lengths : array-like of shape (n_sequences,), optional
             Length of each sequence; by default all rows are one.
 
@@ -83,8 +83,8 @@ class ChainStreams(ChainPositions):
         chunk = self._numbered(X, one_of(y, lengths), reset=True)
         if not np.any(chunk.sequences[1:] == chunk.sequences[:-1]):
             raise ValueError(
-                f"{type(self).__name__} needs a sequence of at least two rows: how states follow one another cannot be seen in "
-                f"sequences of one"
+                f"{type(self).__name__} needs a sequence of at least two rows: transitions between states cannot be learned "
+                f"from sequences of one row"
             )
         self._tell_overwritten()
         start = self._start_values()
@@ -97,10 +97,10 @@ class ChainStreams(ChainPositions):
 
     @learns_by_chunk
     def partial_fit(self, X: Rows, lengths: Values = None, *, key: Key = None) -> Self:  # type: ignore[override]
-        """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
+        """Learn a chunk of a stream, of any size; the result does not depend on how the stream was cut.
 
-        Without `lengths` the rows go on where the last call ended. A sequence ends when it is closed (`close`), or when the
-        model is merged.
+        Without `lengths` the rows continue the sequence of the last call. A sequence ends when it is closed (`close`), or when
+        the model is merged.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class ChainStreams(ChainPositions):
         Returns
         -------
         self : object
-            The estimator, a chunk wiser.
+            The estimator.
         """
         self._learn_rows(X, lengths, key, False)
         return self
@@ -228,7 +228,7 @@ class ChainStreams(ChainPositions):
         Returns
         -------
         self : object
-            The estimator, a row wiser.
+            The estimator.
         """
         first = not self._has_state()
         chunk = self._numbered(self._one(x, learning=True), None, reset=first, key=key, streaming=True)

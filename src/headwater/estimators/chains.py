@@ -23,7 +23,7 @@ from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_scaled import ScaledGaussian
 from headwater.models.chain_records import ChainParameters
 
-UNLIKELY = 1e-6  # probability that an impossible passage counts as where states of a seed are put in order
+UNLIKELY = 1e-6  # probability that an impossible transition counts as where states of a seed are put in order
 ORDERS = 64  # that this begins with, over the number of states
 
 
@@ -213,7 +213,7 @@ class GivenChain:
 
     @property
     def confines(self) -> bool:
-        """Whether some states cannot be the first, or some passages do not exist."""
+        """Whether some states cannot be the first, or some transitions do not exist."""
         return any(given is not None and not given.all() for given in (self.start, self.transitions))
 
     def order(self, first: Array, steps: Array, rng: np.random.Generator) -> NDArray[np.int64]:

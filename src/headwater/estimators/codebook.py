@@ -21,7 +21,7 @@ TEXT, NUMBER, FLAG = "text", "numbers", "yes and no"
 class Levels:
     """Categories of one column, in the order of their codes, and what they are: text, numbers, or yes and no."""
 
-    holds: str = ""  # nothing, as long as only gaps were seen
+    holds: str = ""  # empty as long as only gaps were seen
     values: tuple[Category, ...] = ()
 
     def __len__(self) -> int:
@@ -82,7 +82,7 @@ class Codebook:
 
     @classmethod
     def joint(cls, books: Sequence[Codebook]) -> Codebook:
-        """Return the codebook of several: what they have in common keeps its codes, and all else is in the order of its values.
+        """Return the codebook of several: common categories keep their codes, and all others are in the order of their values.
 
         So it does not depend on the order of the books.
         """
@@ -128,11 +128,11 @@ def _unique(column: object, name: str) -> tuple[str, list[Category], NDArray[np.
     if kind == NUMBER:
         inexact = next((value for value in plain if isinstance(value, int) and abs(value) > EXACT), None)
         if inexact is not None:
-            raise ValueError(f"column {name} holds {inexact}, too large to be told from its neighbours: give it as text")
+            raise ValueError(f"column {name} holds {inexact}, too large to be exact as a float: give it as text")
         plain = [None if value is None or value != value else float(value) for value in plain]
         large = next((value for value in plain if value is not None and abs(value) > LARGEST), None)
         if large is not None:
-            raise ValueError(f"column {name} holds {large:g}, which is no category: it must be at most {LARGEST:g} in size")
+            raise ValueError(f"column {name} holds {large:g}, which is not a category: it must be at most {LARGEST:g} in size")
     used, places = np.unique(indices, return_inverse=True)
     # In the order in which rows have them, so that codes do not depend on how rows came in chunks.
     first = np.full(len(used), len(indices))
@@ -156,7 +156,7 @@ def as_arrow(column: object, name: str) -> pa.Array:
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ValueError(f"column {name} mixes kinds of values, such as text and numbers: {_first_line(error)}") from error
     except UnicodeError as error:
-        raise ValueError(f"column {name} holds text that is no Unicode: {_first_line(error)}") from error
+        raise ValueError(f"column {name} holds text that is not valid Unicode: {_first_line(error)}") from error
     if isinstance(found, pa.ChunkedArray):  # text of a joined frame of pandas is such, too
         found = found.combine_chunks()
     return found.cast(pa.string()) if pa.types.is_large_string(found.type) else found
@@ -171,7 +171,7 @@ def _kind_of(kind: pa.DataType, name: str) -> str:
         return NUMBER
     if pa.types.is_null(kind):
         return ""
-    raise ValueError(f"column {name} holds {kind}, which can be no category: give text, whole numbers or booleans")
+    raise ValueError(f"column {name} holds {kind}, which cannot be a category: give text, whole numbers or booleans")
 
 
 def _first_line(error: Exception) -> str:

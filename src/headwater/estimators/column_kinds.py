@@ -14,12 +14,12 @@ from headwater.estimators.codebook import as_arrow
 GAUSSIAN, POISSON, BERNOULLI, CATEGORICAL, IGNORED = "gaussian", "poisson", "bernoulli", "categorical", "ignore"
 KINDS = (GAUSSIAN, CATEGORICAL, BERNOULLI, POISSON, IGNORED)
 
-LEAST_ROWS = 50  # that tell an id, or text, from categories
+LEAST_ROWS = 50  # below which ids and free text are not distinguished from categories
 ID_SHARE = 0.8  # distinct values among the rows of such a column
 
 
 def choose_kinds(columns: Sequence[object], names: Sequence[str], given: object, capacity: int) -> tuple[str, ...]:
-    """Return the kind of each column; what is left out without having been asked for is said by a warning."""
+    """Return the kind of each column; columns that are left out automatically are named by a warning."""
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
         raise ValueError(f"columns must have different names, got {twice!r} twice")
@@ -32,7 +32,7 @@ def choose_kinds(columns: Sequence[object], names: Sequence[str], given: object,
         kind, reason = _guess(as_arrow(column, repr(name)), capacity)
         if kind == IGNORED:
             warnings.warn(
-                f"column {name!r} is left out, since {reason}; say columns={{{name!r}: ...}} to take it in",
+                f"column {name!r} is left out, since {reason}; set columns={{{name!r}: ...}} to include it",
                 UserWarning,
                 stacklevel=2,
             )
@@ -52,7 +52,7 @@ def _given_kinds(given: object, names: Sequence[str]) -> dict[str, str]:
         whole = isinstance(column, numbers.Integral) and not isinstance(column, bool)
         name = names[column] if whole and 0 <= column < len(names) else str(column) if whole else column
         if name not in names:
-            raise ValueError(f"columns names {column!r}, which the data has not: it has {', '.join(names[:20])}")
+            raise ValueError(f"columns names {column!r}, which the data does not have: it has {', '.join(names[:20])}")
         if kind not in KINDS:
             raise ValueError(f"the kind of column {column!r} must be one of {', '.join(KINDS)}, got {kind!r}")
         if chosen.setdefault(name, kind) != kind:
@@ -61,7 +61,7 @@ def _given_kinds(given: object, names: Sequence[str]) -> dict[str, str]:
 
 
 def _guess(column: pa.Array, capacity: int) -> tuple[str, str]:
-    """The kind of a column that nothing was said of, and why it is left out, if it is."""
+    """The kind of a column that the user did not name, and why it is left out, if it is."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     values = column.drop_null()
     if not len(values):

@@ -137,7 +137,7 @@ class ColumnRegressor(RegressorMixin, _ColumnView):
         y : array-like of shape (n_samples,)
             The column to predict.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts.
+            Weight of each row.
 
         Returns
         -------
@@ -179,7 +179,7 @@ class ColumnRegressor(RegressorMixin, _ColumnView):
         X : array-like of shape (n_samples, n_features)
             The other columns.
         level : float, default=0.9
-            Probability that each interval holds.
+            Probability of each interval.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class ColumnClassifier(ClassifierMixin, _ColumnView):
         y : array-like of shape (n_samples,)
             The class of each row.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts.
+            Weight of each row.
 
         Returns
         -------

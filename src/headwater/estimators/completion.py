@@ -1,4 +1,4 @@
-"""completion_perplexity: how well topics foretell the other half of documents that they have not seen."""
+"""completion_perplexity: how well topics predict the other half of new documents."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ SMALLEST = 1e-12  # probability of a word, so that one that a topic model exclud
 def completion_perplexity(
     topics: object, X: Rows, doc_topic_prior: Values = None, *, random_state: RandomState = 0, n_threads: int | None = None
 ) -> float:
-    """Return the perplexity of one half of each document's words, foretold from the other half.
+    """Return the perplexity of one half of each document's words, predicted from the other half.
 
     Every token goes to either half at random. From the first half the proportions of the document are found by Gibbs sampling
     at the given topics and prior; the second half is scored by exp(-mean log p), p = sum over topics of proportion times
-    probability. So no bound is compared with another, nothing is fitted to the words that are scored, and it is the
-    same for topics of every origin: a perplexity by a variational bound (as scikit-learn's `perplexity`) tells models by how
-    loose their bounds are, too.
+    probability. So nothing is fitted to the words that are scored, and the measure is the same for topics from any library.
+    A perplexity by a variational bound (as scikit-learn's `perplexity`) also depends on how loose the bound is.
 
     Parameters
     ----------
@@ -43,7 +42,7 @@ def completion_perplexity(
     random_state : int, RandomState instance or None, default=0
         Decides the halves and the draws.
     n_threads : int, optional
-        Threads; all cores by default. Never changes the answer.
+        Threads; all cores by default. The result does not depend on it.
 
     Returns
     -------

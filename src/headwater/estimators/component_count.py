@@ -1,4 +1,4 @@
-"""The number of components of a model: one that was asked for, one that it grows to, or the one that leads a race."""
+"""The number of components of a model: given, found by growth, or found by a race."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GIVEN, RACE = "given", "race"  # or by GROWTH
 def choose(
     model: EstimatorCore, batch: Batch, learner: Learner, key: int, going_on: bool
 ) -> tuple[Race | Growth | None, Learner]:
-    """Choose the number of components for rows at hand, if nobody did; return how, and the learner that has it."""
+    """Choose the number of components for rows in memory, if it was not given; return how, and the learner that has it."""
     if model._choice == GIVEN:
         return None, learner
     if model._choice == GROWTH:
@@ -52,7 +52,7 @@ def _choose_by_growth(
 
 
 def with_choice(runtime: Runtime, choice: Race | Growth | None) -> Runtime:
-    """Return a Runtime that knows how its number of components was chosen on rows at hand."""
+    """Return a Runtime that knows how its number of components was chosen on rows in memory."""
     if isinstance(choice, Growth):
         return runtime.with_growth(choice)
     return runtime if choice is None else runtime.with_race(choice)

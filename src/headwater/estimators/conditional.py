@@ -28,16 +28,16 @@ LEAST_PEAK = -20.0  # nats below the best component: the peak of one that is low
 class Conditional:
     """The law of the missing columns of each row, given its observed ones: a mixture of the laws of the components.
 
-    `GaussianMixture.condition` makes one. Answers are made when they are asked for, block by block of rows.
+    `GaussianMixture.condition` makes one. Answers are computed on request, block by block of rows.
 
     Attributes
     ----------
     missing : ndarray of shape (n_samples, n_features)
         Which entries are missing.
     weights : ndarray of shape (n_samples, n_components)
-        Probability of each component, given what is observed of the row.
+        Probability of each component, given the observed entries of the row.
     log_marginal : ndarray of shape (n_samples,)
-        Log-density of what is observed of each row; 0 if nothing is.
+        Log-density of the observed entries of each row; 0 if there are none.
     mean : ndarray of shape (n_samples, n_features)
         Mean of each missing entry; observed entries as they are.
     variance : ndarray of shape (n_samples, n_features)
@@ -123,7 +123,7 @@ class Conditional:
         Parameters
         ----------
         level : float, default=0.9
-            Probability that each interval holds.
+            Probability of each interval.
 
         Returns
         -------
@@ -194,7 +194,7 @@ class Conditional:
         size : int, default=1
             Number of draws for each row.
         random_state : int, RandomState, Generator or None
-            What is random of it. Draws of a row do not depend on the rows after it.
+            Seed of the draws. Draws of a row do not depend on the rows after it.
 
         Returns
         -------
@@ -223,7 +223,7 @@ class Conditional:
         Parameters
         ----------
         of : array-like of shape (n_samples, n_features)
-            The values. Only those of missing entries are looked at.
+            The values. Only those of missing entries are used.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What the mixtures over counts share: a family, a prior that has a mode or not, the log-posterior."""
+"""What the mixtures over counts share: the family, the check of the prior, the log-posterior."""
 
 from __future__ import annotations
 

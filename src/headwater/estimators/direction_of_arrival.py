@@ -40,8 +40,8 @@ class DirectionOfArrival(ArrivalAnswers):
     A snapshot is a row of complex numbers, one for each sensor: a narrow band of what they receive at one moment, such as one
     frequency of a short-time Fourier transform. It is the signal of a source that all sensors receive, each with a phase that
     depends on the direction, in noise: circular complex Gaussian with covariance power a(angle) a(angle)^H + noise I. Where a
-    snapshot is NaN a sensor is missing, and EM completes it by what is expected of it. What is learned is the expected
-    covariance of complete snapshots; the likeliest direction is searched for in it (Cappé and Moulines, 2009).
+    snapshot is NaN a sensor is missing, and EM replaces it by its expectation. The model learns the expected covariance of
+    complete snapshots and searches it for the likeliest direction (Cappé and Moulines, 2009).
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ class DirectionOfArrival(ArrivalAnswers):
         Angles to search with a `steering` of your own: the first and the last, between which the grid is as fine as lobes ask
         for, or a rising grid of at least three, between the points of which no two lobes should lie. By default from -pi to pi.
     tol : float, default=1e-6
-        `fit` ends when a pass raises the mean log-density of a snapshot by less, and as little is to come.
+        `fit` ends when a pass raises the mean log-density of a snapshot by less.
     max_iter : int, default=100
         Most passes of `fit` over the snapshots.
     random_state : int, RandomState instance or None, default=None
         Seed of `sample`, and of the order in which `fit` takes snapshots.
     warm_start : bool, default=False
-        Whether `fit` goes on from where the last one ended.
+        Whether `fit` continues from the result of the last one.
     verbose : int, default=0
         Whether to print the passes of `fit`, and how much.
     verbose_interval : int, default=1
@@ -70,14 +70,14 @@ class DirectionOfArrival(ArrivalAnswers):
     algorithm : str or algorithm object, default='auto'
         'auto' (streams in batches of equal weight; `fit` finishes by EM), 'em', 'online-em' or 'soem' (row by row).
     half_life : float, optional
-        Snapshots after which a snapshot counts half, for sources that move.
+        Snapshots after which the weight of a snapshot is halved, for sources that move.
     warm_up : int or 'auto', default='auto'
-        Snapshots that are kept to find a start on before the stream proper begins. The model answers during warm-up, too.
+        Snapshots that a start is found on before learning from the stream begins. The model can be read meanwhile.
     n_threads : int, optional
-        Threads for the snapshots of a batch; all cores by default. Never changes the answer.
+        Threads for the snapshots of a batch; all cores by default. The result does not depend on it.
     parts : int, default=1
-        Parts that the stream is dealt out to, each learned on a thread of its own and merged when the model is read. Unlike
-        the number of threads, it changes the answer.
+        Parts that rows are dealt to in turns; each is learned on its own thread, and they are merged when the model is read.
+        Unlike the number of threads, it changes the result.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class DirectionOfArrival(ArrivalAnswers):
     merge_report_ : MergeReport
         What was done by `headwater.merge`, if the model comes from there.
     converged_, n_iter_, lower_bound_, lower_bounds_
-        How the passes of `fit` went, until something else is learned. The bounds are mean log-densities.
+        How the passes of `fit` went; dropped when more is learned. The bounds are mean log-densities.
     n_samples_seen_ : int
         Snapshots learned from, those without any sensor included.
     n_features_in_, feature_names_in_
@@ -111,8 +111,8 @@ class DirectionOfArrival(ArrivalAnswers):
 
     Notes
     -----
-    A snapshot in which every sensor is missing is counted, and expected to be like what is known by then: it slows a stream
-    down, as a row that says nothing new. A sensor that is always missing does no harm. The noise is taken to be no more
+    A snapshot in which every sensor is missing is counted and replaced by its expectation, so it slows learning down. A sensor
+    that is always missing does no harm. The noise is taken to be no more
     than 120 dB below the mean power of a sensor. The model has one source; of several, the strongest is found, and the
     others are taken for noise.
 
@@ -144,7 +144,7 @@ class DirectionOfArrival(ArrivalAnswers):
     )
     _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **{name: CONSTRAINTS[name] for name in SHARED},
-        "half_life": CONSTRAINTS["half_life"][:2],  # it keeps no rows by which it could find one itself
+        "half_life": CONSTRAINTS["half_life"][:2],  # 'auto' needs a reservoir, which this model does not have
         "steering": [None, callable],
         "spacing": [Interval(numbers.Real, 0.0, None, closed="neither")],
         "angles": [None, "array-like"],

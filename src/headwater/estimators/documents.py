@@ -1,4 +1,4 @@
-"""Models of counts that take documents, too: texts become counts of the words that the model knows, or gets to know."""
+"""Models of counts that also take documents: texts become counts of the words that the model knows or learns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DocumentReader(StreamingEstimator):
         documents = documents_of(X)
         known = self.__dict__.get("schema_") if self._has_state() and not anew else None
         if documents is None:
-            # Nobody knows which words the columns of a bare matrix are.
+            # The columns of a bare matrix have no words.
             if known is not None and known.get("kind") == "text" and "buckets" not in known and not hasattr(X, "columns"):
                 raise ValueError(
                     f"X must hold documents, or counts whose columns have names, since this {type(self).__name__} learned the "
@@ -76,7 +76,7 @@ class DocumentReader(StreamingEstimator):
         Returns
         -------
         self : object
-            The estimator, a document wiser.
+            The estimator.
         """
         return self._learn_one(x)
 

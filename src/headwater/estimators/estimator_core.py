@@ -1,4 +1,4 @@
-"""The private half of every estimator: rows are checked and learned, a Runtime is made of them and read.
+"""The private half of every estimator: checks and learns rows, and holds and reads a Runtime.
 
 `base.py` has the public half. A subclass says how its parameters make a `Learner`, and what is special about its rows.
 """
@@ -48,7 +48,7 @@ from headwater.estimators.traits import Taken, Traits
 from headwater.estimators.verbose import watch_of
 from headwater.policies.names import GROWTH
 
-# What a fit leaves behind, until something else is learned; and what goes when all is learned anew.
+# Results of a fit, dropped when more is learned; and attributes that are dropped when learning starts anew.
 FIT_RESULTS = ("converged_", "n_iter_", "lower_bound_", "lower_bounds_", "_end")
 RESULTS = (*FIT_RESULTS, "merge_report_", "history_", "distributed_report_", "_open")
 
@@ -56,7 +56,7 @@ _names_of: dict[object, tuple[str, ...]] = {}
 
 
 class EstimatorCore(RowHooks):
-    """An estimator is its parameters, one Runtime (`_runtime`), and results of a fit beside it."""
+    """An estimator is its parameters, one Runtime (`_runtime`), and the results of a fit."""
 
     _traits: ClassVar[Traits] = Traits()
 
@@ -84,7 +84,7 @@ class EstimatorCore(RowHooks):
     # Parameters
 
     def _given_parameters(self) -> dict[str, Any]:
-        """All parameters as they were given, where reading one may tell what was learned in its place."""
+        """All parameters as they were given; reading an attribute may return a learned value instead."""
         given = self.__dict__
         return {name: given[name] if name in given else getattr(self, name) for name in parameter_names(type(self))}
 
@@ -117,8 +117,8 @@ class EstimatorCore(RowHooks):
     def _learner_for(self, width: int, going_on: bool, streams: bool = True) -> Learner:
         """Return the learner of the parameters: the last one if they are the very same.
 
-        Where learning goes on, settings that what was learned does not suit are refused; `streams` says whether rows are added
-        to a stream, or passed over again.
+        If learning continues, settings that do not fit what was learned are refused; `streams` says whether rows are added to a
+        stream, or passed over again.
         """
         if not self._has_state():
             return self._make_learner(width)
@@ -206,7 +206,7 @@ class EstimatorCore(RowHooks):
         check_is_fitted(self)
         X = self._as_rows(X, learning=False)
         rows = self._checked(X)
-        self._note_columns(X, reset=False)  # names say more than a width does
+        self._note_columns(X, reset=False)  # an error about names is more helpful than one about the width
         return Batch(self._aligned(rows))
 
     def _taken(
@@ -292,7 +292,7 @@ class EstimatorCore(RowHooks):
 
     @learns
     def _update_after_start(self, **chunk: object) -> Array:
-        """Do what `update` does, but score no rows of the warm-up, for which starts have to be found: they are NaN."""
+        """Do what `update` does, but do not score rows of the warm-up, which needs extra starts: they are NaN."""
         self._scores_start = False
         try:
             return self.update(**chunk)
@@ -318,7 +318,7 @@ class EstimatorCore(RowHooks):
             self._runtime = runtime.after(state)
         forget(self, FIT_RESULTS)
         self._note_new_columns(X)
-        if scored and len(batch) < len(whole):  # the score of a row without a value would say nothing of the stream
+        if scored and len(batch) < len(whole):  # rows without a value have no score
             known, scores = scores, np.full(len(whole), np.nan)
             scores[telling] = known
         return scores

@@ -40,8 +40,8 @@ class Explanation:
         Minus the log-density of each entry given the others, in nats, or log-probability of a category, flag or count. A
         density depends on the unit of its column.
     expected, low, high : ndarray of shape (n_samples, n_features)
-        What the other columns expect of each entry: mean, and a central interval of probability `level`. Of a category or a
-        flag the most probable one, and no interval. Categories are words: then `values` and `expected` hold objects.
+        Expectation of each entry given the other columns: mean, and a central interval of probability `level`. Of a category or
+        a flag the most probable one, and no interval. Categories are words: then `values` and `expected` hold objects.
     deviations : ndarray of shape (n_samples, n_features)
         The same as standard deviations of a normal law, negative below the expected value.
     level : float
@@ -103,7 +103,7 @@ class Explanation:
 
     @property
     def deviations(self) -> Array:
-        """Distance of each entry from what the others expect, (n_samples, n_features): that of a normal law with its tail.
+        """Distance of each entry from its expectation given the others, (n_samples, n_features), as of a normal law.
 
         In standard deviations, negative below the expected value; NaN where an entry is missing.
         """
@@ -156,7 +156,7 @@ class Explanation:
     def pairs(self, k: int = 3, alone: float = USUAL) -> ReasonTable:
         """Return pairs of columns that are odd together, where neither is by itself, given all others: the oddest first.
 
-        Two columns that are off in the same way vouch for each other, so that no single one stands out.
+        Two columns with the same error confirm each other, so that no single one stands out.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What a Gaussian mixture with covariance_type="factor" answers beside what every Gaussian mixture does."""
+"""Additional attributes of a Gaussian mixture with covariance_type="factor"."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FactorAnswers:
 
     def _factor_parameters(self: Any, name: str) -> Any:
         if not isinstance(self._model.family, FactorGaussian):
-            raise AttributeError(f"{name} is there with covariance_type='factor' alone, got {self.covariance_type!r}")
+            raise AttributeError(f"{name} exists only with covariance_type='factor', got {self.covariance_type!r}")
         return self._components
 
     def _moments(self: Any) -> tuple[Array, Array]:

@@ -46,7 +46,7 @@ class GapAnswers:
 
     @answers_at_once
     def condition(self, X: Rows, *, predictive: bool = False) -> Conditional | TableConditional:
-        """Return what the model knows of the missing entries of rows, given the observed ones.
+        """Return the distribution of the missing entries of rows, given the observed ones.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class GapAnswers:
             probable values of all gaps of a row together, which are whole numbers for counts; or a draw, which keeps the spread
             of the columns and how they hang together.
         random_state : int, RandomState, Generator or None
-            What is random of a draw.
+            Seed of the draws.
 
         Returns
         -------
@@ -200,7 +200,7 @@ def _names(model: Any, width: int) -> list[str]:
 
 
 def _after(random_state: RandomState, skip: int) -> RandomState:
-    """A source of random numbers that comes to a chunk with as many used as the rows before it took."""
+    """A random generator that is advanced by as many numbers as the rows before a chunk use."""
     if not isinstance(random_state, numbers.Integral):
         return random_state
     generator = np.random.default_rng(int(random_state))

@@ -1,4 +1,4 @@
-"""Rows with gaps as a user hands them in: checked, as an array with NaN where a value is missing."""
+"""Check rows with gaps, and return them as an array with NaN where a value is missing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_gap_rows(model: Any, X: Rows) -> Array:
         )
     rows = read_gaps(values, type(model).__name__)
     model._note_columns(X, reset=False)
-    return np.array(model._aligned(rows))  # a copy: answers that are asked for later are those of the rows as they were
+    return np.array(model._aligned(rows))  # a copy, since answers are computed later
 
 
 def read_gaps(X: Rows, owner: str) -> Array:

@@ -64,15 +64,14 @@ class GaussianAnswers(MixtureEstimator):
 
     @reads
     def credible_intervals(self, level: float = 0.9) -> CredibleIntervals:
-        """Return central intervals of the belief about weights, means and variances, one by one.
+        """Return central credible intervals of weights, means and variances, one by one.
 
-        They are those of the approximation that the algorithm keeps, which knows nothing of other ways to label or split
-        the components.
+        They are those of the approximate posterior, which does not consider other ways to label or split the components.
 
         Parameters
         ----------
         level : float, default=0.9
-            Probability that each interval holds.
+            Probability of each interval.
 
         Returns
         -------
@@ -115,7 +114,7 @@ class GaussianAnswers(MixtureEstimator):
     @property
     @reads
     def mean_precision_(self) -> Array:
-        """Rows' worth of belief about each mean."""
+        """Rows behind the posterior of each mean."""
         return self._component_belief().mean_precision
 
     @property
@@ -133,6 +132,6 @@ class GaussianAnswers(MixtureEstimator):
     def _component_belief(self) -> GaussianBelief:
         family = self._family
         if isinstance(family, FactorGaussian):
-            raise AttributeError("covariance_type='factor' keeps no belief about means and precisions, but their mode")
+            raise AttributeError("covariance_type='factor' keeps only the mode of means and precisions, not their posterior")
         prior, statistics, count = self._proper_belief()
         return family.belief(prior.components, statistics.scaled(count))

@@ -38,14 +38,15 @@ class GaussianHMM(HiddenMarkovEstimator):
     Parameters
     ----------
     n_components : int or 'auto', default=1
-        Number of states. With 'auto' models with up to 32 of them race for the rows (see `race_`).
+        Number of states. With 'auto' models with up to 32 states are compared on rows that they have not learned yet (see
+        `race_`).
     covariance_type : {'spherical', 'diag', 'full', 'tied'}, default='diag'
         The kind of covariance.
     min_covar : float, default=1e-6
         Added to the diagonal of the covariances by passes of EM; those of a stream are kept from collapsing by a prior.
     startprob_prior, transmat_prior : float or array-like, optional
-        Dirichlet parameters of the first state and of the passages; 1 is flat. By default flat for passes of EM, and a tenth
-        of a count beside those of a stream.
+        Dirichlet parameters of the first state and of the transitions; 1 is flat. By default flat for passes of EM, and a
+        tenth of a count in a stream.
     mean_prior, mean_precision_prior, degrees_of_freedom_prior, covariance_prior : optional
         Prior of the emissions, as in `GaussianMixture`.
     decoder : {'viterbi', 'map'}, default='viterbi'
@@ -53,29 +54,29 @@ class GaussianHMM(HiddenMarkovEstimator):
     random_state : int, RandomState instance or None, default=None
         Seeds the start, and `sample`.
     n_iter : int, default=10
-        Passes of EM at most that a `fit` makes.
+        Most passes of EM in `fit`.
     tol : float, default=1e-2
         A `fit` ends when a pass gains less in the log-likelihood of all rows.
     verbose : int, default=0
         Whether passes are printed.
     params, init_params : str, default='stmc'
         Letters of what is learned, and of what is found at the start: startprob, transmat, means and covars. What `init_params`
-        leaves out starts as it was set, and a second `fit` goes on with it; if it was never set, it is found, too. A first
-        state or a passage that is set to 0 stays impossible. What `params` leaves out stays as it was set, or as the start
+        leaves out starts as it was set, and a second `fit` continues with it; if it was never set, it is found, too. A first
+        state or a transition that is set to 0 stays impossible. What `params` leaves out stays as it was set, or as the start
         finds it.
     algorithm : str or Algorithm, default='auto'
         'auto' streams by online EM in blocks, and `fit` then goes on by passes of EM; 'em' (Baum-Welch), 'online-em' (Cappé's
         recursion, step by step), 'soem', 'boem', 'online-vb', 'vb'; or an object such as ``OnlineEM(batch_size=1000)``.
     half_life : float, optional
-        Rows after which what was learned counts half.
+        Rows after which the weight of a row is halved.
     warm_up : int or 'auto', default='auto'
-        Rows to wait for before the stream begins.
+        Rows that a start is found on before learning from the stream begins.
     lag : int, default=50
         Rows that a block looks ahead to.
     n_threads : int, optional
         Threads; all cores by default. The answer is the same.
     implementation : {'log', 'scaling'}, default='log'
-        Taken for the sake of hmmlearn, where it chooses between two ways to compute the same; here there is one.
+        Accepted for compatibility with hmmlearn, and ignored.
     scale_columns : bool, default=False
         Whether columns are measured in units of their spread among the rows of the warm-up, for good. Then the answer does not
         depend on the units that they come in: min_covar is a part of the spread, and a spherical covariance is a sphere in
@@ -84,7 +85,7 @@ class GaussianHMM(HiddenMarkovEstimator):
     Attributes
     ----------
     n_components_ : int
-        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+        Number of components; with 'auto', that of the best model so far.
     race_ : Race
         How the numbers that 'auto' tries compare; None if n_components is a number.
     startprob_, transmat_, means_, covars_ : ndarray

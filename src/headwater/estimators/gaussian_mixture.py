@@ -1,4 +1,4 @@
-"""GaussianMixture: scikit-learn's, and it streams."""
+"""GaussianMixture: the interface of scikit-learn, for streams."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def _has_predictive(model: GaussianMixture) -> bool:
 class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
     """A mixture of Gaussians that learns from streams, or from all rows at once.
 
-    Names, shapes and meanings are those of `sklearn.mixture.GaussianMixture`; `partial_fit`, weights, labels, online
-    algorithms, a visible belief and `headwater.merge` come on top.
+    Names, shapes and meanings are those of `sklearn.mixture.GaussianMixture`. In addition there are `partial_fit`, weights,
+    labels, online algorithms, posterior beliefs and `headwater.merge`.
 
     Parameters
     ----------
@@ -60,48 +60,49 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
     max_iter : int, default=100
         Most passes over the data in `fit`. With 0 a start is taken as it was seeded.
     n_init : int, default=1
-        Runs of `fit` from different starts, of which the best is kept. An online algorithm makes one run of one pass.
+        Runs of `fit` from different starts; the best is kept. An online algorithm makes one run of one pass.
     init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
         How a start is seeded.
     weights_init, means_init, precisions_init : array-like, optional
-        Parameters to start from, by any algorithm; the precisions as the covariance type shapes them. With means, what else is
-        not given is found on the rows nearest to each. In a stream with a short warm-up they count as so many rows as
-        it takes to move every parameter.
+        Parameters to start from, by any algorithm; precisions in the shape of the covariance type. If means are given, the
+        other parameters are found on the rows nearest to each. In a stream with a short warm-up they count as the rows that it
+        takes to estimate every parameter.
     random_state : int, RandomState instance or None, default=None
-        Seed of everything that is random.
+        Seed of all random numbers.
     warm_start : bool, default=False
-        Whether `fit` goes on from where the last one ended.
+        Whether `fit` continues from the result of the last one.
     verbose : int, default=0
         Whether to print the passes of `fit`, and how much.
     verbose_interval : int, default=10
         Passes between two lines.
     algorithm : str or algorithm object, default='auto'
         'auto', 'em', 'soem', 'boem', 'online-em', 'vb', 'online-vb', 'quasi-bayes' or 'moment-matching' (not for tied
-        covariance); see the table in the README. 'auto' streams by variational Bayes, and `fit` finishes by passes of EM
+        covariance); see the guide. 'auto' streams by variational Bayes, and `fit` finishes by passes of EM
         under the prior of the stream. 'em' is maximum likelihood, as in scikit-learn.
     half_life : float or 'auto', optional
-        Rows after which a row counts half, for streams that drift. The prior is not forgotten. Passes of `fit` forget nothing.
-        With 'auto' a component forgets when its rows score unlike kept rows say they should, and only then; see `half_life_`.
+        Rows after which the weight of a row is halved, for streams that drift. The prior is not forgotten. Passes of `fit`
+        forget nothing. With 'auto' a component forgets only when its rows score worse than reservoir rows predict; see
+        `half_life_`.
     warm_up : int or 'auto', default='auto'
-        Rows that are kept to find a start on before the stream proper begins. The model answers during warm-up, too. If labels
-        name some components and not yet others, 'auto' waits for these, for up to four times the rows.
+        Rows that a start is found on before learning from the stream begins. The model can be read during the warm-up, too.
+        If labels have named only some components, 'auto' waits for the others, for up to four times the rows.
     weight_concentration_prior : float, optional
         Dirichlet parameter of the weights, per component. Default 1.
     mean_prior : array-like of shape (n_features,), optional
         Prior mean of the components. Default: the mean of the warm-up rows.
     mean_precision_prior : float, optional
-        Rows that the prior mean is worth. Default 0.01.
+        Rows that the prior mean counts as. Default 0.01.
     degrees_of_freedom_prior : float, optional
         Degrees of freedom of the prior of the precisions. Default n_features + 2 (full, tied) or 3 (diag, spherical).
     covariance_prior : array-like, optional
         Prior scale of the covariances: a matrix, a vector (diag) or a number (spherical), which divided by the degrees of
         freedom is a covariance. Default: the covariance within the clusters of the warm-up times the degrees of freedom.
     n_threads : int, optional
-        Threads for large chunks; all cores by default. Never changes the answer.
+        Threads for large chunks; all cores by default. The result does not depend on it.
     parts : int, default=1
-        Learn the stream in so many parts after a common warm-up, side by side if threads allow, and merge them when the
-        model is read: distributed moment matching, for any online algorithm. Changes the answer a little. Rows are dealt in
-        turns, and each part forgets by its part of the `half_life`. Passes of `fit` have no parts.
+        Learn the stream in this many parts after a common warm-up, in parallel if threads allow, and merge them when the
+        model is read. Changes the result a little. Rows are dealt in turns, and each part forgets by its part of the
+        `half_life`. Passes of `fit` have no parts.
 
     scale_columns : bool, default=False
         Whether columns are measured in units of their spread among the rows of the warm-up, for good. Then the answer does not
@@ -113,16 +114,16 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         rows: of many components and columns, products with float32, float16, int8 and uint8 are taken in float32, and float32
         rows get float32 answers. What is learned is kept in float64 in any case.
     n_factors : int, default=2
-        Factors of each component with covariance_type='factor': the rank of its covariance beside the diagonal. This type is
+        Factors of each component with covariance_type='factor': the rank of its covariance without the diagonal. This type is
         learned by 'auto', 'em', 'soem', 'online-em' and 'simulated-em'. Other types have no factors.
     reservoir : int or 'auto', default='auto'
         Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' refines itself (see `health_`). They
         are part of the model, and of its files: with 0, or fewer than 25 a component, none are kept. 'auto' keeps
         20,000, or 80 for every parameter, but no more than 64 MB. `fit` keeps none.
     missing : {'accept', 'error'}, default='accept'
-        What becomes of missing values: NaN, None or NA. They are integrated out, in learning and in every answer, as is right
-        if values are missing at random given what was observed; or they are refused. `health_` says how much was missing. A
-        row without any value is left out. Moment matching, and components with factors, learn from complete rows alone.
+        What to do with missing values (NaN, None or NA). They are integrated out, in learning and in every answer, which is
+        right if values are missing at random given the observed ones; or they are refused. `health_` says how much was missing.
+        A row without any value is left out. Moment matching, and components with factors, learn from complete rows alone.
     resolution : None, 'auto', float or array-like of shape (n_features,), default=None
         The step that each column is rounded to, 0 for none: 1 for whole numbers, 0.01 for cents. Rounding is a measurement
         error of variance step^2 / 12, and no covariance is less than it, so that components which sit on repeated values
@@ -132,9 +133,9 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
     Attributes
     ----------
     n_components_ : int
-        The number that there are; with 'auto', the one that it has grown to.
+        Number of components; with 'auto', the number that was found.
     growth_ : Growth
-        How it came to that, step by step; None if n_components is a number.
+        How the number of components was found, step by step; None if n_components is a number.
     half_life_ : ndarray of shape (n_components,)
         Half-life of each component now, in rows of the stream; infinite where nothing is forgotten.
     weights_ : ndarray of shape (n_components,)
@@ -144,7 +145,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
     covariances_, precisions_, precisions_cholesky_ : ndarray
         Covariances, their inverses, and the upper triangular factors of those, shaped by `covariance_type`.
     loadings_ : ndarray of shape (n_components, n_features, n_factors)
-        With covariance_type='factor', what the factors of each component add to its columns; their axes may be turned.
+        With covariance_type='factor', the loadings of the factors of each component; they are defined up to a rotation.
     resolution_ : ndarray of shape (n_features,)
         The step of each column, 0 where there is none; without `resolution`, all are 0.
     noise_variances_ : ndarray of shape (n_components, n_features)
@@ -155,12 +156,12 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
     merge_report_ : MergeReport
         What was done by `headwater.merge`, if the model comes from there.
     converged_, n_iter_, lower_bound_, lower_bounds_
-        How the passes of `fit` went, until something else is learned. The bound is the mean log-likelihood, log-posterior
+        How the passes of `fit` went; dropped when more is learned. The bound is the mean log-likelihood, log-posterior
         or free energy per row.
     n_samples_seen_ : int
         Rows learned from.
     n_features_in_, feature_names_in_
-        Columns seen in the first chunk.
+        Number and names of the columns.
 
     Examples
     --------

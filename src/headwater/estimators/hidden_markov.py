@@ -1,4 +1,4 @@
-"""What every hidden Markov model answers, in hmmlearn's words; nothing of any one family."""
+"""What every hidden Markov model has, with the names of hmmlearn; nothing specific to one family."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SHARED = ("n_components", "random_state", "verbose", "half_life", "warm_up", "n_
 
 @dataclass(frozen=True)
 class Monitor:
-    """How a fit went, in hmmlearn's words: the log-likelihood of all rows after each pass, and whether it settled."""
+    """How a fit went, with the names of hmmlearn: the log-likelihood of all rows after each pass, and whether it converged."""
 
     history: tuple[float, ...]
     converged: bool
@@ -118,7 +118,7 @@ class HiddenMarkovEstimator(ChainStreams):
         parameters = self._given_parameters()
         if isinstance(self.algorithm, str) and self.algorithm in ("viterbi", "map"):
             raise ValueError(
-                f"algorithm says how the model learns, such as 'auto' or 'em': to decode by {self.algorithm!r}, say "
+                f"algorithm says how the model learns, such as 'auto' or 'em': to decode by {self.algorithm!r}, set "
                 f"decoder={self.algorithm!r}"
             )
         check_parameters(self)
@@ -160,7 +160,7 @@ class HiddenMarkovEstimator(ChainStreams):
         learner = Learner(model, algorithm, width, settings, self.half_life, warm_up, self.n_threads)
         if hold is not None and algorithm.online and learner.plan.sweeps:
             raise ValueError(
-                f"params must name all of {self._letters!r} for an algorithm that learns step by step, got {self.params!r}: "
+                f"params must name all of {self._letters!r} for an algorithm that learns row by row, got {self.params!r}: "
                 f"give it a batch_size"
             )
         if algorithm.readout == "mode" and self._start_readout() != "mode":
@@ -181,9 +181,9 @@ class HiddenMarkovEstimator(ChainStreams):
     def _start_settings(self, family: object, width: int) -> StartSettings:
         """How to start: from what was set by hand, of what `init_params` leaves out, and from what is found beside it.
 
-        What is given of the components stays as it is while the rest is searched for; a given chain moves meanwhile, since
-        components that suit a rough guess of it alone are hard to get away from, and is put back then. What the chain does
-        follows from what its states are, so if these are given there is nothing to search for.
+        Given components are fixed while the rest is searched for. A given chain is free meanwhile, since components that only
+        fit a rough guess of it are a poor local optimum, and is restored at the end. If the components are given, the chain
+        follows from them, and there is nothing to search for.
         """
         given, letters = self._given_chain(family, width)
         polish = self.max_iter > 0 and any(letter not in letters for letter in self._emission_names)
@@ -228,7 +228,7 @@ class HiddenMarkovEstimator(ChainStreams):
     @property
     @reads
     def transmat_(self) -> Array:
-        """Probability of each passage (n_components, n_components). May be set before learning (see `init_params`)."""
+        """Probability of each transition (n_components, n_components). May be set before learning (see `init_params`)."""
         transitions = self._parameters_seen("transmat_").transitions
         return transitions / transitions.sum(axis=1, keepdims=True)
 
@@ -243,7 +243,7 @@ class HiddenMarkovEstimator(ChainStreams):
         """How the last fit went."""
         if "lower_bounds_" not in self.__dict__:
             raise NotFittedError(
-                f"this {type(self).__name__} has no fit to tell of: it was learned from a stream, or not at all"
+                f"this {type(self).__name__} has no result of a fit: it was learned from a stream, or not at all"
             )
         rows = self.n_samples_seen_
         return Monitor(tuple(bound * rows for bound in self.lower_bounds_), bool(self.converged_))
@@ -264,7 +264,7 @@ class HiddenMarkovEstimator(ChainStreams):
         return self._model.n_parameters(self.n_features_in_ if self._has_state() else self._given_width())
 
     def _impossible(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which states no sequence begins in (K,), and which passages do not exist (K, K)."""
+        """Which states no sequence begins in (K,), and which transitions do not exist (K, K)."""
         prior, k = self._runtime.prior, self.n_components_
         if prior is not None:
             return prior.start == 0.0, prior.steps == 0.0
@@ -275,10 +275,10 @@ class HiddenMarkovEstimator(ChainStreams):
 
     def _check_merge(self, other: Any) -> None:
         if self.n_components_ == other.n_components_ and not all(map(np.array_equal, self._impossible(), other._impossible())):
-            raise ValueError("models must allow the same first states and passages, got some that are 0 in one model alone")
+            raise ValueError("models must allow the same first states and transitions, got some that are 0 in only one model")
         params = set(self._runtime.made_with["params"])
         if params != set(other._runtime.made_with["params"]):
-            return  # which is refused with all parameters that must agree
+            return  # refused later, with all parameters that must agree
         for letter, name in self._names.items():
             held = getattr(self, name), getattr(other, name)
             # Values are kept relative to an origin of each model, so that they agree up to rounding.
@@ -369,7 +369,7 @@ class HiddenMarkovEstimator(ChainStreams):
     # How it looks
 
     def _chain_parts(self, found: dict[str, Any]) -> dict[str, Any]:
-        """Add what the chain does to the description of its states: how long they last, and the passages."""
+        """Add what the chain does to the description of its states: how long they last, and the transitions."""
         often, transitions = self.get_stationary_distribution(), self.transmat_
         stays = np.diag(transitions)
 

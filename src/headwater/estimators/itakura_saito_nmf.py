@@ -1,4 +1,4 @@
-"""ItakuraSaitoNMF: spectra that power spectra are sums of, from frames that keep coming."""
+"""ItakuraSaitoNMF: components of power spectra, from a stream of frames."""
 
 from __future__ import annotations
 
@@ -33,34 +33,35 @@ class ItakuraSaitoNMF(SpectraAnswers):
     """Itakura-Saito NMF that learns components of power spectra from a stream of frames, or from all frames at once.
 
     A frame is a row of powers, such as the squared magnitudes of a short-time Fourier transform. Its bins are independent and
-    exponential, about a sum of `n_components` spectra in weights of its own: the sound of several sources whose parts are
+    exponential, with a mean that is a weighted sum of `n_components` spectra: the sound of several sources whose parts are
     Gaussian (Févotte, Bertin and Durrieu, 2009). Weights have an inverse Gamma prior and are integrated out, so that spectra
-    are not fitted to a best guess of them: simulated online EM draws the weights of a frame from their posterior, and folds
-    what is expected of the spectra given the draws, batch by batch. A frame is seen once and not kept, and the same seed gives
-    the same components whatever the number of threads.
+    are not fitted to point estimates of them: simulated online EM draws the weights of a frame from their posterior and
+    averages the resulting statistics, batch by batch. A frame is seen once and not kept. The same seed gives the same
+    components for any number of threads.
 
     Parameters
     ----------
     n_components : int or 'auto', default=10
-        Number of spectra. With 'auto' models with up to 32 of them race for the rows (see `race_`).
+        Number of spectra. With 'auto' models with up to 32 spectra are compared on rows that they have not learned yet (see
+        `race_`).
     weight_shape : float or 'learn', default='learn'
-        Shape of the inverse Gamma prior of the weights, from 0.1 to 50: the smaller, the more do frames differ in them.
-        Learned, it is one for all components. One that is much smaller than the truth lets components die out.
+        Shape of the inverse Gamma prior of the weights, from 0.1 to 50: the smaller, the more frames differ in them. If it is
+        learned, it is the same for all components. A value much smaller than the truth lets components die out.
     weight_scale : float or 'learn', default='learn'
-        Scale of that prior. Only its product with the spectrum of a component can be known: 'learn' gives spectra whose mean
-        is 1 and a scale for each component, a number is the scale for all and gives spectra that are as large as they then are.
+        Scale of that prior. Only its product with the spectrum of a component is identified: 'learn' gives spectra of mean 1
+        and a scale for each component; a number is the scale of all weights.
     component_prior : float, default=0.0
-        Frames that the prior of the components is worth: inverse Gamma, about the mean spectrum of the warm-up frames, each
-        scaled to the same power. 0 is maximum likelihood. The prior keeps components from being much more quiet in a bin than
-        that spectrum, and sound wants this: use a small number, if any.
+        Frames that the prior of the components counts as: inverse Gamma, about the mean spectrum of the warm-up frames, each
+        scaled to the same power. 0 is maximum likelihood. The prior keeps components from being much quieter in a bin than that
+        spectrum, which sounds often are: use a small number, if any.
     tol : float, default=1e-4
         `fit` ends when two passes raise the score of the frames by less than this part of it. With 0 it makes all passes.
     max_iter : int, default=20
         Most passes over the frames in `fit`.
     random_state : int, RandomState instance or None, default=None
-        Seed of everything that is random.
+        Seed of all random numbers.
     warm_start : bool, default=False
-        Whether `fit` goes on from where the last one ended.
+        Whether `fit` continues from the result of the last one.
     verbose : int, default=0
         Whether to print the passes of `fit`, and how much.
     verbose_interval : int, default=1
@@ -71,19 +72,19 @@ class ItakuraSaitoNMF(SpectraAnswers):
         Metropolis are made for each frame, unless `kappa` is given: then they are a random walk on log-weights with steps
         1 / sqrt(kappa), which wants a `burn_in` of some dozens.
     half_life : float, optional
-        Frames after which a frame counts half, for streams that drift.
+        Frames after which the weight of a frame is halved, for streams that drift.
     warm_up : int or 'auto', default='auto'
-        Frames that are kept to find a start on before the stream proper begins. The model answers during warm-up, too.
+        Frames that a start is found on before learning from the stream begins. The model can be read meanwhile.
     n_threads : int, optional
-        Threads for the frames of a batch; all cores by default. Never changes the answer.
+        Threads for the frames of a batch; all cores by default. The result does not depend on it.
     parts : int, default=1
-        Parts that the stream is dealt out to, each learned on a thread of its own and merged when the model is read. Unlike
-        the number of threads, it changes the answer.
+        Parts that rows are dealt to in turns; each is learned on its own thread, and they are merged when the model is read.
+        Unlike the number of threads, it changes the result.
 
     Attributes
     ----------
     n_components_ : int
-        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+        Number of components; with 'auto', that of the best model so far.
     race_ : Race
         How the numbers that 'auto' tries compare; None if n_components is a number.
     components_ : ndarray of shape (n_components, n_features)
@@ -97,7 +98,7 @@ class ItakuraSaitoNMF(SpectraAnswers):
     merge_report_ : MergeReport
         What was done by `headwater.merge`, if the model comes from there.
     converged_, n_iter_, lower_bound_, lower_bounds_
-        How the passes of `fit` went, until something else is learned. The bounds are the mean scores of the E-steps: the
+        How the passes of `fit` went; dropped when more is learned. The bounds are the mean scores of the E-steps: the
         log-density of a frame given weights that were drawn, in units of the prior's spectrum.
     n_samples_seen_ : int
         Frames learned from.
@@ -106,8 +107,8 @@ class ItakuraSaitoNMF(SpectraAnswers):
 
     Notes
     -----
-    The scales of the weights, and their shape, are such that the logarithms of weights have the mean and the variance of the
-    prior. Maximum likelihood would make them those of the frames in which a component is silent.
+    The scales of the weights, and their shape, are chosen so that log-weights have the mean and the variance of the prior.
+    Maximum likelihood would be dominated by frames in which a component is silent.
 
     Powers may be zero. Frames without power are counted, and nothing is learned from them. Bins that never had power are left
     out of all that is said of a frame, until they have some; in the others no component is taken to be more than 120 dB below

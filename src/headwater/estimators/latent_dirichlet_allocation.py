@@ -1,4 +1,4 @@
-"""LatentDirichletAllocation: topics of documents that keep coming."""
+"""LatentDirichletAllocation: topics of a stream of documents."""
 
 from __future__ import annotations
 
@@ -34,18 +34,19 @@ class LatentDirichletAllocation(TopicColumns):
     """Latent Dirichlet allocation that learns topics from a stream of documents, or from all documents at once.
 
     A document is a text, or a row of word counts, dense or sparse. Texts are cut into words as `headwater.stream` does, and the
-    model keeps its vocabulary. The words of a document come from `n_components` topics, in proportions of its own.
+    model keeps its vocabulary. The words of a document come from `n_components` topics, in its own proportions.
     By default topics are learned by simulated online EM: the topics of a document's words are drawn by collapsed Gibbs
-    sampling, at a cost that grows much slower than the number of topics, and what is expected of them is folded into the
-    topics, batch by batch. Nobody has to say how many documents there will be, and the same seed gives the same topics
-    whatever the number of threads.
+    sampling, at a cost that grows much slower than the number of topics, and the expected counts are added to the topics,
+    batch by batch. The number of documents need not be known in advance. The same seed gives the same topics for any number
+    of threads.
 
     Parameters
     ----------
     n_components : int or 'auto', default=10
-        Number of topics. With 'auto' models with up to 32 of them race for the rows (see `race_`).
+        Number of topics. With 'auto' models with up to 32 topics are compared on rows that they have not learned yet (see
+        `race_`).
     doc_topic_prior : float, array-like of shape (n_components,) or 'learn', optional
-        Dirichlet parameter of the proportions of a document: one for all topics, one for each, or learned on the way
+        Dirichlet parameter of the proportions of a document: one for all topics, one for each, or learned from the stream
         (Minka's fixed point, as a statistic of the stream). Default 1 / n_components.
     topic_word_prior : float, optional
         Dirichlet parameter of the words of a topic. Default 1 / n_components.
@@ -58,9 +59,9 @@ class LatentDirichletAllocation(TopicColumns):
     max_iter : int, default=10
         Most passes over the documents in `fit`.
     random_state : int, RandomState instance or None, default=None
-        Seed of everything that is random.
+        Seed of all random numbers.
     warm_start : bool, default=False
-        Whether `fit` goes on from where the last one ended.
+        Whether `fit` continues from the result of the last one.
     verbose : int, default=0
         Whether to print the passes of `fit`, and how much.
     verbose_interval : int, default=1
@@ -69,19 +70,19 @@ class LatentDirichletAllocation(TopicColumns):
         'auto' (Gibbs sampling; `fit` makes passes), 'simulated-em' (`SimulatedEM(sampler='metropolis')` for the other
         sampler), 'online-vb' (Hoffman, Blei and Bach) or 'scvb0' (Foulds et al.), of which `fit` is their one pass.
     half_life : float, optional
-        Documents after which a document counts half, for streams that drift.
+        Documents after which the weight of a document is halved, for streams that drift.
     warm_up : int or 'auto', default='auto'
-        Documents that are kept to find a start on before the stream proper begins. The model answers during warm-up, too.
+        Documents that a start is found on before learning from the stream begins. The model can be read meanwhile.
     n_threads : int, optional
-        Threads for the documents of a batch; all cores by default. Never changes the answer.
+        Threads for the documents of a batch; all cores by default. The result does not depend on it.
     parts : int, default=1
-        Parts that the stream is dealt out to, each learned on a thread of its own and merged when the model is read. Unlike
-        the number of threads, it changes the answer.
+        Parts that rows are dealt to in turns; each is learned on its own thread, and they are merged when the model is read.
+        Unlike the number of threads, it changes the result.
 
     Attributes
     ----------
     n_components_ : int
-        The number that there are; with 'auto', that of the leader of the race so far, or of its winner.
+        Number of components; with 'auto', that of the best model so far.
     race_ : Race
         How the numbers that 'auto' tries compare; None if n_components is a number.
     components_ : ndarray of shape (n_components, n_features)
@@ -97,7 +98,7 @@ class LatentDirichletAllocation(TopicColumns):
     merge_report_ : MergeReport
         What was done by `headwater.merge`, if the model comes from there.
     converged_, n_iter_, lower_bound_, lower_bounds_
-        How the passes of `fit` went, until something else is learned. The bounds are the mean scores of the E-steps: with Gibbs
+        How the passes of `fit` went; dropped when more is learned. The bounds are the mean scores of the E-steps: with Gibbs
         sampling the log-probability of each word given the others of its document.
     n_samples_seen_ : int
         Documents learned from.
@@ -239,8 +240,8 @@ class LatentDirichletAllocation(TopicColumns):
         Returns
         -------
         proportions : ndarray of shape (n_samples, n_components)
-            What is expected of them given the document's words, by Gibbs sampling; each row sums to one. The draws depend on
-            the document alone, so that the same document always gets the same proportions.
+            Their posterior mean given the words, by Gibbs sampling; each row sums to one. The draws depend on the document
+            alone, so the same document always gets the same proportions.
         """
         batch = self._rows(X)
         parameters = self._seen_by(batch.X.width)
@@ -262,7 +263,7 @@ class LatentDirichletAllocation(TopicColumns):
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each document counts.
+            Weight of each document.
         normalize : bool, default=True
             Whether each row sums to one, as in `transform`.
 
@@ -310,7 +311,7 @@ class LatentDirichletAllocation(TopicColumns):
 
     @answers_at_once
     def perplexity(self, X: Rows, sub_sampling: bool = False) -> float:
-        """Return exp(-score / number of words): a bound, and one that only models of one kind can be compared by.
+        """Return exp(-score / number of words): a bound, which compares only models of one kind.
 
         To compare topics that were learned in different ways use `headwater.completion_perplexity`.
 

@@ -1,4 +1,4 @@
-"""MarkovMixture: streaming soft clustering of sequences of symbols by how they start and how they go on."""
+"""MarkovMixture: streaming soft clustering of sequences of symbols by first symbols and transitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from headwater.estimators.sequence_mixture import SequenceMixture
 from headwater.estimators.sequences import check_merged_symbols, check_same_symbols, check_sequences, transition_counts
 from headwater.families.multinomial import Multinomial
 
-MOST_UNASKED = 2000  # symbols that a stray number may not exceed
+MOST_UNASKED = 2000  # symbols; a larger number must be confirmed by n_symbols
 
 
 class MarkovMixture(SequenceMixture):
@@ -49,7 +49,7 @@ weight_concentration_prior, n_threads, parts, reservoir
     Attributes
     ----------
     n_components_ : int
-        The number that there are; with 'auto', the one that it has grown to.
+        Number of components; with 'auto', the number that was found.
     growth_ : Growth
         How it came to that, step by step; None if n_components is a number.
     weights_ : ndarray of shape (n_components,)
@@ -206,13 +206,13 @@ weight_concentration_prior, n_threads, parts, reservoir
     @property
     @reads
     def startprob_concentration_(self) -> Array:
-        """Dirichlet parameters of the belief about each first symbol in each component."""
+        """Dirichlet parameters (posterior) of each first symbol in each component."""
         return self._probability_concentration[:, : self.n_symbols_]
 
     @property
     @reads
     def transmat_concentration_(self) -> Array:
-        """Dirichlet parameters of the belief about each step in each component."""
+        """Dirichlet parameters (posterior) of each step in each component."""
         size = self.n_symbols_
         return self._probability_concentration[:, size:].reshape(-1, size, size)
 

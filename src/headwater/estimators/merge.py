@@ -1,4 +1,4 @@
-"""hw.merge: one model from models that were trained apart."""
+"""hw.merge: one model from models that were trained separately."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ Estimator = TypeVar("Estimator", bound=StreamingEstimator)
 
 
 def merge(models: Iterable[Estimator]) -> Estimator:
-    """Merge models that learned apart: their partial posteriors are multiplied, and what they share is counted once.
+    """Merge models that were trained separately: their posteriors are multiplied, and what they share is counted once.
 
     Branches of one model (see `branch` and `warm_start_from`) share a base, and what each learned since is added: in any
     order and in any tree the merged model is the same up to rounding, unless a component had to be repaired. Other models
     are matched first: the largest is the reference, and the components of every other are assigned to its components so
     that the sum of symmetric divergences of the beliefs is least. The order of the list does not matter. A model whose
-    warm-up is not over lends its rows.
+    warm-up is not over adds its rows.
 
-    Make workers with `branch`: a plain copy of a model repeats what that model learned since its base, and this cannot be
-    seen once the two have gone on.
+    Make workers with `branch`: a plain copy of a model repeats what that model learned since its base, and `merge` cannot
+    detect this after both have learned more.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def merge(models: Iterable[Estimator]) -> Estimator:
     Returns
     -------
     model : estimator
-        A new model; the given ones are left as they are. Its parameters (`random_state`, `parts`, ...) are those of the
+        A new model; the given ones do not change. Its parameters (`random_state`, `parts`, ...) are those of the
         reference, and its `merge_report_`, a `MergeReport`, says what was done.
 
     Raises
@@ -55,7 +55,7 @@ def merge(models: Iterable[Estimator]) -> Estimator:
     Warns
     -----
     UserWarning
-        If a component has no counterpart in some model, or is matched in doubt, or had to be repaired.
+        If a component has no counterpart in some model, or its match is doubtful, or it had to be repaired.
 
     Examples
     --------

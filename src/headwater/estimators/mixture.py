@@ -48,11 +48,11 @@ CONSTRAINTS: dict[str, list[object]] = {
 
 
 def _check_adapts(learner: Learner, reservoir: int | None, algorithm: object) -> None:
-    """Refuse a half-life that finds itself where there is nothing to find it by."""
+    """Refuse half_life='auto' where there is nothing to estimate it from."""
     least = LEAST_ROWS_EACH * learner.model.n_components
     if reservoir is not None and reservoir < least:
         raise ValueError(
-            f"half_life='auto' compares new rows with kept ones, so reservoir must be at least {least}, got {reservoir}"
+            f"half_life='auto' compares new rows with reservoir rows, so reservoir must be at least {least}, got {reservoir}"
         )
     if not kept_rows(learner.plan, learner.model):
         raise ValueError(
@@ -119,7 +119,7 @@ class MixtureEstimator(MixtureAnswers):
 
     @learns_at_once
     def fit(self, X: Rows, y: Values = None, sample_weight: Values = None, *, labels: Values = None) -> Self:
-        """Learn from all rows at hand, forgetting what was learned before (unless `warm_start`).
+        """Learn from all rows at once; what was learned before is dropped, unless `warm_start`.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class MixtureEstimator(MixtureAnswers):
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts; 0 is as good as absent.
+            Weight of each row; a row of weight 0 is ignored.
         labels : array-like of shape (n_samples,), optional
             The component of each row where it is known, -1 where not.
 
@@ -141,7 +141,7 @@ class MixtureEstimator(MixtureAnswers):
 
     @learns_by_chunk
     def partial_fit(self, X: Rows, y: Values = None, sample_weight: Values = None, *, labels: Values = None) -> Self:
-        """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
+        """Learn a chunk of a stream, of any size; the result does not depend on how the stream was cut.
 
         Parameters
         ----------
@@ -150,14 +150,14 @@ class MixtureEstimator(MixtureAnswers):
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts; 0 is as good as absent.
+            Weight of each row; a row of weight 0 is ignored.
         labels : array-like of shape (n_samples,), optional
             The component of each row where it is known, -1 where not.
 
         Returns
         -------
         self : object
-            The estimator, a chunk wiser.
+            The estimator.
         """
         self._learn_chunk(X, sample_weight, labels)
         return self
@@ -175,7 +175,7 @@ class MixtureEstimator(MixtureAnswers):
         X : array-like of shape (n_samples, n_features)
             The rows.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts; 0 is as good as absent, but scored.
+            Weight of each row; a row of weight 0 is scored, but not learned.
         labels : array-like of shape (n_samples,), optional
             The component of each row where it is known, -1 where not; a labelled row scores its joint log-density.
 
@@ -197,7 +197,7 @@ class MixtureEstimator(MixtureAnswers):
         X : array-like of shape (n_samples, n_features)
             The sample.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts; 0 is as good as absent.
+            Weight of each row; a row of weight 0 is ignored.
         labels : array-like of shape (n_samples,), optional
             The component of each row where it is known, -1 where not.
         weight : float, default=1.0
@@ -234,7 +234,7 @@ class MixtureEstimator(MixtureAnswers):
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts.
+            Weight of each row.
         labels : array-like of shape (n_samples,), optional
             The component of each row where it is known, -1 where not.
 

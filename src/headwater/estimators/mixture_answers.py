@@ -159,7 +159,7 @@ class MixtureAnswers(DensityMixin, StreamingEstimator):
         return answer
 
     def _parameters_of(self, kept: NDArray[np.bool_]) -> dict[str, object]:
-        """Parameters that say something of each component, for some of them."""
+        """Parameters of each component, for some of the components."""
         return {}
 
     def _checked_number(self, n_samples: object) -> int:
@@ -181,14 +181,14 @@ class MixtureAnswers(DensityMixin, StreamingEstimator):
         Returns
         -------
         model : estimator
-            A smaller model, whose components keep their order; this one is left as it is.
+            A smaller model, whose components keep their order; this one does not change.
         """
         if min_weight is not None and (not isinstance(min_weight, numbers.Real) or not 0.0 <= min_weight < 1.0):
             raise ValueError(f"min_weight must lie between 0 and 1, got {min_weight!r}")
         weights = self.weights_
         kept = self._active() if min_weight is None else weights >= min_weight
         kept[np.argmax(weights)] = True
-        kept[np.argmax(self._read().stream.statistics.count)] = True  # which passes of `fit` may report as light
+        kept[np.argmax(self._read().stream.statistics.count)] = True  # passes of `fit` may have made it light
         pruned, now = copy(self), self._given_parameters()
         pruned.set_params(**self._runtime.made_with)  # what was set since holds when learning goes on, if it can
         smaller = {"n_components": int(kept.sum()), **dict.fromkeys(self._traits.given_start), **pruned._parameters_of(kept)}
@@ -269,7 +269,7 @@ class MixtureAnswers(DensityMixin, StreamingEstimator):
     @property
     @reads
     def weight_concentration_(self) -> Array:
-        """Dirichlet parameters of the belief about the weights."""
+        """Dirichlet parameters (posterior) of the weights."""
         prior, statistics, count = self._proper_belief()
         return prior.concentration + count * statistics.count
 

@@ -1,4 +1,4 @@
-"""Estimators in model files: `save`, `load`, and what is done on the way there and back."""
+"""Estimators in model files: `save`, `load`, and the checks of what was read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from headwater.models.mixture import Mixture
 from headwater.policies.names import GROWTH
 
 MOST_UNSEEN = 10**4  # components of a model that is still in its warm-up, beside those that it has numbers for
-# What scikit-learn's metadata routing was told is a matter of the pipeline: a file does not hold it.
+# Requests of scikit-learn's metadata routing belong to the pipeline: a file does not hold them.
 PRIVATE = {"_runtime", "_metadata_request"}
 
 
@@ -171,7 +171,7 @@ def _read_rivals(reader: Reader, model: StreamingEstimator, trees: list[object],
 
 
 def _check_columns(model: StreamingEstimator, width: int) -> None:
-    """See to it that the model has as many columns as it says, and names for them."""
+    """Refuse a model whose number or names of columns do not fit its state."""
     known, names = model.__dict__.get("n_features_in_"), model.__dict__.get("feature_names_in_")
     if known != width - model._traits.target_columns:
         raise Damaged(f"n_features_in_ is {known}, and should be {width - model._traits.target_columns}")
@@ -186,7 +186,7 @@ def _check_columns(model: StreamingEstimator, width: int) -> None:
 
 
 def _check_reading(model: StreamingEstimator) -> None:
-    """See to it that a model past its warm-up can be read."""
+    """Refuse a model past its warm-up that cannot be read."""
     end = model.__dict__.get("_end")
     if end is not None and len(end) != model.n_components_:
         raise Damaged("it has another number of states at the end of a sequence than it has components")
@@ -202,7 +202,7 @@ def estimator_named(name: object) -> type[StreamingEstimator]:
     if home is not None and home.startswith("headwater.estimators."):
         import_module(home)
     kinds: list[type] = [StreamingEstimator]
-    for kind in kinds:  # those that others have made of them, too, if they are at hand
+    for kind in kinds:  # and subclasses from other packages, if they are imported
         kinds += kind.__subclasses__()
     known: list[type[StreamingEstimator]] = [kind for kind in kinds if kind.__name__ == name and not inspect.isabstract(kind)]
     if not known:
@@ -222,7 +222,7 @@ def read(path: str | os.PathLike[str], **functions: object) -> tuple[StreamingEs
 
 
 def load(path: str | os.PathLike[str], **functions: object) -> Any:
-    """Read a model from a file; it goes on learning as if it had never been away.
+    """Read a model from a file; it continues to learn as if it had never stopped.
 
     Everything in the file is checked, and nothing in it is run: a file that is damaged, or made up, is refused in a sentence.
 

@@ -48,7 +48,7 @@ class MultinomialMixture(DocumentReader, CountMixture):
     max_iter : int, default=100
         Most passes over the data in `fit`. With 0 a start is taken as it was seeded.
     n_init : int, default=1
-        Runs of `fit` from different starts, of which the best is kept. An online algorithm makes one run of one pass.
+        Runs of `fit` from different starts; the best is kept. An online algorithm makes one run of one pass.
     init_params : {'auto', 'kmeans', 'farthest-first', 'k-means++', 'random', 'random_from_data'}, default='auto'
         How a start is seeded, under the Hellinger distance; 'auto' lets k-means and farthest-first compete.
     weights_init : array-like of shape (n_components,), optional
@@ -56,32 +56,33 @@ class MultinomialMixture(DocumentReader, CountMixture):
     probabilities_init : array-like of shape (n_components, n_features), optional
         Probabilities to start from.
     random_state : int, RandomState instance or None, default=None
-        Seed of everything that is random.
+        Seed of all random numbers.
     warm_start : bool, default=False
-        Whether `fit` goes on from where the last one ended.
+        Whether `fit` continues from the result of the last one.
     verbose : int, default=0
         Whether to print the passes of `fit`, and how much.
     verbose_interval : int, default=10
         Passes between two lines.
     algorithm : str or algorithm object, default='auto'
-        'auto', 'em', 'soem', 'boem', 'online-em', 'vb', 'online-vb' or 'quasi-bayes'; see the table in the README.
+        'auto', 'em', 'soem', 'boem', 'online-em', 'vb', 'online-vb' or 'quasi-bayes'; see the guide.
     half_life : float or 'auto', optional
-        Rows after which a row counts half, for streams that drift. The prior is not forgotten. Passes of `fit` forget nothing.
-        With 'auto' a component forgets when its rows score unlike kept rows say they should, and only then; see `half_life_`.
+        Rows after which the weight of a row is halved, for streams that drift. The prior is not forgotten. Passes of `fit`
+        forget nothing. With 'auto' a component forgets only when its rows score worse than reservoir rows predict; see
+        `half_life_`.
     warm_up : int or 'auto', default='auto'
-        Rows that are kept to find a start on before the stream proper begins. The model answers during warm-up, too. If labels
-        name some components and not yet others, 'auto' waits for these, for up to four times the rows.
+        Rows that a start is found on before learning from the stream begins. The model can be read during the warm-up, too.
+        If labels have named only some components, 'auto' waits for the others, for up to four times the rows.
     weight_concentration_prior : float, optional
         Dirichlet parameter of the weights, per component. Default 1.
     probability_concentration_prior : float or array-like, optional
         Dirichlet parameter of the probabilities: one for all columns, one for each (n_features,), or one for each component,
-        too (n_components, n_features). A mode takes 1 off it, so that 1 makes maximum likelihood of 'em'. Default: 0.1 counts
+        too (n_components, n_features). For a mode, 1 is subtracted, so with 1 'em' is maximum likelihood. Default: 0.1 counts
         are added to each column, for means and modes alike.
     n_threads : int, optional
-        Threads for large sparse chunks; all cores by default. Never changes the answer.
+        Threads for large sparse chunks; all cores by default. The result does not depend on it.
     parts : int, default=1
-        Parts that the stream is dealt out to, each learned on a thread of its own and merged when the model is read. Unlike
-        the number of threads, it changes the answer.
+        Parts that rows are dealt to in turns; each is learned on its own thread, and they are merged when the model is read.
+        Unlike the number of threads, it changes the result.
     reservoir : int or 'auto', default='auto'
         Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' refines itself (see `health_`). They
         are part of the model, and of its files: with 0, or fewer than 25 a component, none are kept. 'auto' keeps
@@ -90,7 +91,7 @@ class MultinomialMixture(DocumentReader, CountMixture):
     Attributes
     ----------
     n_components_ : int
-        The number that there are; with 'auto', the one that it has grown to.
+        Number of components; with 'auto', the number that was found.
     growth_ : Growth
         How it came to that, step by step; None if n_components is a number.
     half_life_ : ndarray of shape (n_components,)
@@ -108,12 +109,12 @@ class MultinomialMixture(DocumentReader, CountMixture):
     merge_report_ : MergeReport
         What was done by `headwater.merge`, if the model comes from there.
     converged_, n_iter_, lower_bound_, lower_bounds_
-        How the passes of `fit` went, until something else is learned. The bound is the mean log-likelihood, log-posterior
+        How the passes of `fit` went; dropped when more is learned. The bound is the mean log-likelihood, log-posterior
         or free energy per row.
     n_samples_seen_ : int
         Rows learned from.
     n_features_in_, feature_names_in_
-        Columns seen in the first chunk.
+        Number and names of the columns.
 
     Notes
     -----
@@ -266,7 +267,7 @@ class MultinomialMixture(DocumentReader, CountMixture):
     @property
     @reads
     def probability_concentration_(self) -> Array:
-        """Dirichlet parameters of the belief about the probabilities."""
+        """Dirichlet parameters (posterior) of the probabilities."""
         return self._probability_concentration
 
 

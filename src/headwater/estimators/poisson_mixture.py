@@ -1,4 +1,4 @@
-"""PoissonMixture: groups of rows of counts, each column with a rate of its own."""
+"""PoissonMixture: clusters of rows of counts, each column with its own rate."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ class PoissonMixture(ColumnMixture):
     n_components : int or 'auto', default=1
         Number of components. With 'auto' it grows by splits that gain on rows that did not propose them (see `growth_`).
     exposure : int or str, optional
-        The column, by its place or its name, that says in how much time or room a row was counted: rates are then events a
-        unit of it. It is positive, and not scored. Default: every row was counted in one unit.
+        The column, by its place or its name, with the time or size in which a row was counted: rates are then events per unit
+        of it. It must be positive, and is not scored. Default: every row was counted in one unit.
     rate_prior : float or array-like, optional
         Rates that the prior expects: one for all columns, one for each (n_counts,), or one for each component, too
         (n_components, n_counts). Default: those of all rows of the warm-up.
     rate_prior_weight : float, default=1.0
-        Rows that the prior is worth. Modes and means are (prior events + events) / (prior exposure + exposure).
+        Rows that the prior counts as. Modes and means are (prior events + events) / (prior exposure + exposure).
     tol : float, default=1e-3
         Passes of `fit` end when the objective per row gains less.
     max_iter : int, default=100
         Most passes over the data in `fit`. With 0 a start is taken as it was seeded.
     n_init : int, default=1
-        Runs of `fit` from different starts, of which the best is kept. An online algorithm makes one run of one pass.
+        Runs of `fit` from different starts; the best is kept. An online algorithm makes one run of one pass.
     init_params : {'kmeans', 'farthest-first', 'k-means++', 'random', 'random_from_data', 'auto'}, default='kmeans'
         How a start is seeded; 'auto' lets k-means and farthest-first compete.
     random_state : int, RandomState instance or None, default=None
-        Seed of everything that is random.
+        Seed of all random numbers.
     warm_start : bool, default=False
-        Whether `fit` goes on from where the last one ended.
+        Whether `fit` continues from the result of the last one.
     verbose : int, default=0
         Whether to print the passes of `fit`, and how much.
     verbose_interval : int, default=10
@@ -62,18 +62,18 @@ class PoissonMixture(ColumnMixture):
     algorithm : str or algorithm object, default='auto'
         'auto', 'em', 'soem', 'boem', 'online-em', 'vb', 'online-vb' or 'quasi-bayes'.
     half_life : float or 'auto', optional
-        Rows after which a row counts half, for streams that drift; with 'auto' a component forgets when its rows score unlike
-        reservoir rows say they should.
+        Rows after which the weight of a row is halved, for streams that drift; with 'auto' a component forgets when its rows
+        score worse than reservoir rows predict.
     warm_up : int or 'auto', default='auto'
-        Rows on which a start is found before the stream proper begins. The model answers during the warm-up, too.
+        Rows that a start is found on before learning from the stream begins. The model can be read during the warm-up, too.
     weight_concentration_prior : float, optional
         Dirichlet parameter of the weights, per component. Default 1.
     n_threads : int, optional
-        Threads; all cores by default. Never changes the answer.
+        Threads; all cores by default. The result does not depend on it.
     parts : int, default=1
-        Parts that the stream is dealt out to, each learned on a thread of its own and merged when the model is read.
+        Parts that rows are dealt to in turns; each is learned on its own thread, and they are merged when the model is read.
     reservoir : int or 'auto', default='auto'
-        Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' refines itself.
+        Rows of the random sample that a stream keeps, by which algorithm 'auto' refines the model.
 
     Attributes
     ----------
@@ -82,13 +82,13 @@ class PoissonMixture(ColumnMixture):
     rates_ : ndarray of shape (n_components, n_counts)
         Rate of each column in each component; `n_counts` is the number of columns beside the exposure.
     n_components_ : int
-        The number that there are; with 'auto', the one that it has grown to.
+        Number of components; with 'auto', the number that was found.
     converged_, n_iter_, lower_bound_, lower_bounds_
-        How the passes of `fit` went, until something else is learned.
+        How the passes of `fit` went; dropped when more is learned.
     n_samples_seen_ : int
         Rows learned from.
     n_features_in_, feature_names_in_
-        Columns seen in the first chunk.
+        Number and names of the columns.
 
     See Also
     --------
@@ -218,12 +218,12 @@ class PoissonMixture(ColumnMixture):
 
     @reads
     def credible_intervals(self, level: float = 0.9) -> ComponentIntervals:
-        """Return central intervals of the belief about weights and rates, one by one.
+        """Return central credible intervals of weights and rates, one by one.
 
         Parameters
         ----------
         level : float, default=0.9
-            Probability that each interval holds.
+            Probability of each interval.
 
         Returns
         -------

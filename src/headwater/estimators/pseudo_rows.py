@@ -17,7 +17,7 @@ from headwater.families.multinomial_geometry import row_lengths
 from headwater.families.regression import Regression
 from headwater.families.regression_records import RegressionParameters
 
-TELLING_ROWS = 3  # for each component, fewer than which tell nothing of the inputs where its regression holds
+TELLING_ROWS = 3  # for each component; fewer do not show the inputs for which its regression holds
 CENTRE = 1.0  # weight of the centre among the sigma points, beside 1 for each column
 
 
@@ -55,7 +55,7 @@ def symbol_rows(probabilities: Array) -> tuple[Array, Array]:
 
 
 def regression_rows(family: Regression, parameters: RegressionParameters, batch: Batch) -> tuple[Array, Array]:
-    """Inputs as they usually are, sigma points of each gate if rows tell of it, and targets on both sides of the regression."""
+    """Typical inputs, or sigma points of each gate if there are enough rows, with targets on both sides of the regression."""
     k = family.n_components
     if family.gate is not None and parameters.gate is not None and len(batch) >= TELLING_ROWS * k:
         inputs, shares = gaussian_rows(family.gate, parameters.gate)

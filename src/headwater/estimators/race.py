@@ -14,8 +14,8 @@ from headwater.core.statistics import Array
 BLOCK = 32  # rows whose scores are added up first, since those of neighbours may be alike
 DOUBT = 2.0  # standard errors by which a larger number of components has to be better than a smaller one
 WORSE = 3.0  # standard errors behind the best with which a rival drops out
-NEGLIGIBLE = 5e-4  # nats a row that are not worth another component
-PATIENCE = 3  # rivals in a row that are larger than the leader and no better, after which no larger ones enter
+NEGLIGIBLE = 5e-4  # nats a row; less is not worth another component
+PATIENCE = 3  # successive rivals that are larger than the leader and no better, after which no larger ones enter
 
 
 @dataclass(frozen=True)

@@ -34,14 +34,14 @@ from headwater.policies.reservoir_policy import sample_rows
 
 AUTO = "auto"
 COMPONENTS = (*range(1, 13), 16, 24, 32)
-USUAL = 8  # components whose warm-up is the one that all rivals share
+USUAL = 8  # components that the common warm-up is sized for
 ROWS_EACH = 20  # rows of a start for each component, at least
 JUDGES = 256  # rows of the first comparison, at least
 DOUBLINGS = 6  # of the rows judged, until the leader wins
 FOLDS = 4
-GLANCE = 4096  # rows by which a number is chosen that is only to be read by, as long as rows wait
-FEW = 1000  # rows at hand to start on, at least; if there are not twice as many, all are judged in folds
-STRETCHES = 64  # that sequences at hand are cut into
+GLANCE = 4096  # rows that choose a number for reading before the race begins
+FEW = 1000  # rows to start on, at least; with fewer than twice as many, cross-validation judges
+STRETCHES = 64  # that sequences in memory are cut into
 
 
 def rival_of(model: EstimatorCore, n_components: int, warm_up: int = 0) -> EstimatorCore:
@@ -70,7 +70,7 @@ def growing_learner(model: EstimatorCore, width: int) -> Learner:
 
 
 def grown_at_hand(learner: Learner, batch: Batch, key: int) -> tuple[Mixture, Growth]:
-    """Return the model of a learner that grows, with the number of components that rows at hand have, and how it grew."""
+    """Return the model of a learner that grows, with the number of components that rows in memory have, and how it grew."""
     n, most = len(batch), sample_rows(learner.plan)
     if n > most:
         rng = np.random.default_rng(np.random.SeedSequence((key, n)))
@@ -128,7 +128,7 @@ def reader_of(model: EstimatorCore, runtime: Runtime) -> Runtime:
 
 
 def at_hand(model: EstimatorCore, batch: Batch, key: int, width: int) -> Race:
-    """Return a race on rows at hand, in another order than they came in; the leader has won."""
+    """Return a race on rows in memory, in another order than they came in; the leader has won."""
     sprinter = model if rival_of(model, model._traits.least_components)._make_learner(width).algorithm.online else copy(model)
     if sprinter is not model:
         sprinter.algorithm = AUTO

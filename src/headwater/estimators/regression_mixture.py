@@ -82,7 +82,7 @@ class RegressionMixture(RegressionAnswers):
     coef_prior : array-like of shape (n_features,), optional
         Prior mean of the coefficients. Default 0. The plane of the prior goes through the mean of the warm-up rows.
     coef_precision_prior : float, optional
-        Rows that the prior of coefficients and intercept is worth. Default 0.001.
+        Rows that the prior of coefficients and intercept counts as. Default 0.001.
     degrees_of_freedom_prior : float, optional
         Degrees of freedom of the prior of the noise. Default 3.
     noise_variance_prior : float, optional
@@ -90,7 +90,7 @@ class RegressionMixture(RegressionAnswers):
     n_threads : int, optional
         Threads for large chunks; all cores by default. Never changes the answer.
     parts : int, default=1
-        Learn the stream in so many parts after a common warm-up, and merge them when the model is read.
+        Learn the stream in this many parts after a common warm-up, and merge them when the model is read.
     reservoir : int or 'auto', default='auto'
         Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' refines itself (see `health_`). They
         are part of the model, and of its files: with 0, or fewer than 25 a component, none are kept. 'auto' keeps

@@ -1,4 +1,4 @@
-"""What an estimator says of its rows: hooks, each with a default that a subclass may replace."""
+"""Hooks for the rows of an estimator, each with a default that a subclass may override."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACCEPT = "accept"  # the word of the parameter `missing`
 
 
 class RowHooks(BaseEstimator, ABC):
-    """How rows are taken, checked and named, and what else a kind of rows has to say."""
+    """How rows are taken, checked and named."""
 
     _traits: ClassVar[Traits] = Traits()
 
@@ -97,7 +97,7 @@ class RowHooks(BaseEstimator, ABC):
             raise ValueError("it holds rows that are not as this model keeps them")
 
     def _patience(self, rows: int) -> tuple[int, float]:
-        """Passes that a `fit` makes at most, and the gain of a pass per row with which it is content."""
+        """Most passes of a `fit`, and the gain per row below which it ends."""
         return self.max_iter, self.tol
 
     @property

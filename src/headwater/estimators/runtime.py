@@ -1,7 +1,7 @@
 """Runtime: what an estimator has learned, as one value that never changes, and a cache of what reading made of it.
 
-Only this module looks into a state. An estimator holds one Runtime; learning makes another one, which takes its place in one
-assignment, so that those who read on other threads see the one or the other.
+Only this module reads the fields of a state. An estimator holds one Runtime; learning makes another one, which replaces it in
+one assignment, so that readers on other threads see the one or the other.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Runtime:
         return replace(self, race=race, rivals=running, cache=replace(self.cache, reader=None))
 
     def with_growth(self, growth: Growth) -> Runtime:
-        """Return a Runtime whose number of components was found by growth on rows at hand, and goes on growing."""
+        """Return a Runtime whose number of components was found by growth on rows in memory, and goes on growing."""
         state = self.state
         if isinstance(state, Stream):
             state = replace(state, base=state.base.with_record(GROWTH, growth))
@@ -153,7 +153,7 @@ class Runtime:
 
     @property
     def n_eff(self) -> float:
-        """Rows that the statistics are worth."""
+        """Effective number of rows of the statistics."""
         return float(self.state.progress.n_eff) if isinstance(self.state, Stream) else 0.0
 
     @property

@@ -74,7 +74,7 @@ class SequenceMixture(CountMixture):
     def fit(
         self, X: Rows, y: Values = None, sample_weight: Values = None, *, lengths: Values = None, labels: Values = None
     ) -> Self:
-        """Learn from all sequences at hand, forgetting what was learned before (unless `warm_start`).
+        """Learn from all sequences at once; what was learned before is dropped, unless `warm_start`.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class SequenceMixture(CountMixture):
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_sequences,), optional
-            How often each sequence counts; 0 is as good as absent.
+            Weight of each sequence; one of weight 0 is ignored.
         lengths : array-like of shape (n_sequences,), optional
             Length of each sequence.
         labels : array-like of shape (n_sequences,), optional
@@ -100,7 +100,7 @@ class SequenceMixture(CountMixture):
     def partial_fit(
         self, X: Rows, y: Values = None, sample_weight: Values = None, *, lengths: Values = None, labels: Values = None
     ) -> Self:
-        """Learn some sequences of a stream; the answer does not depend on how the stream was cut.
+        """Learn some sequences of a stream; the result does not depend on how the stream was cut.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class SequenceMixture(CountMixture):
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_sequences,), optional
-            How often each sequence counts; 0 is as good as absent.
+            Weight of each sequence; one of weight 0 is ignored.
         lengths : array-like of shape (n_sequences,), optional
             Length of each sequence.
         labels : array-like of shape (n_sequences,), optional
@@ -118,7 +118,7 @@ class SequenceMixture(CountMixture):
         Returns
         -------
         self : object
-            The estimator, some sequences wiser.
+            The estimator.
         """
         return super().partial_fit(self._counts(X, lengths, y), None, sample_weight, labels=labels)
 
@@ -131,7 +131,7 @@ class SequenceMixture(CountMixture):
         X : list of sequences, or array-like
             The sequences; or, with `lengths`, the symbols of all of them.
         sample_weight : array-like of shape (n_sequences,), optional
-            How often each sequence counts; 0 is as good as absent, but scored.
+            Weight of each sequence; one of weight 0 is scored, but not learned.
         lengths : array-like of shape (n_sequences,), optional
             Length of each sequence.
         labels : array-like of shape (n_sequences,), optional
@@ -155,7 +155,7 @@ class SequenceMixture(CountMixture):
         X : list of sequences, or array-like
             The sample; or, with `lengths`, the symbols of all of its sequences.
         sample_weight : array-like of shape (n_sequences,), optional
-            How often each sequence counts; 0 is as good as absent.
+            Weight of each sequence; one of weight 0 is ignored.
         lengths : array-like of shape (n_sequences,), optional
             Length of each sequence.
         labels : array-like of shape (n_sequences,), optional
@@ -275,7 +275,7 @@ class SequenceMixture(CountMixture):
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_sequences,), optional
-            How often each sequence counts.
+            Weight of each sequence.
         lengths : array-like of shape (n_sequences,), optional
             Length of each sequence.
         labels : array-like of shape (n_sequences,), optional

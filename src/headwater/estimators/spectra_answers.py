@@ -31,9 +31,8 @@ class SpectraAnswers(FactorEstimator):
         X : array-like of shape (n_samples, n_features)
             The frames.
         inference : {'mean', 'map', 'ml'}, default='mean'
-            What is expected of the weights given the frame, by draws that depend on the frame alone; their mode; or those of
-            greatest likelihood, which ignore the prior and come nearest to the frame. The mode serves here alone: components
-            that are learned from it are larger than they should be.
+            The posterior mean of the weights, by draws that depend on the frame alone; their mode; or their maximum likelihood
+            estimate, which ignores the prior and comes nearest to the frame.
 
         Returns
         -------
@@ -55,7 +54,7 @@ class SpectraAnswers(FactorEstimator):
         Returns
         -------
         weights : ndarray of shape (n_components,)
-            What is expected of its weights.
+            Its expected weights.
         """
         weights = np.asarray(super().transform_one(x))
         return weights * self._units(self._quick_parameters(self.n_features_in_))
@@ -153,7 +152,7 @@ class SpectraAnswers(FactorEstimator):
 
     @answers_at_once
     def divergence(self, X: Rows) -> float:
-        """Return the mean Itakura-Saito divergence of a bin from what the components make of it, at the likeliest weights.
+        """Return the mean Itakura-Saito divergence of a bin from its reconstruction, at the likeliest weights.
 
         Parameters
         ----------

@@ -202,7 +202,7 @@ class GivenCoefficients:
         return False
 
     def seed(self, batch: Batch) -> tuple[Batch, Array]:
-        """Return the rows, each of which belongs to the regression that foretells its target best."""
+        """Return the rows, each of which belongs to the regression that predicts its target best."""
         assert self.coef is not None
         rows = fill_means(batch)
         X, target = rows[:, :-1], rows[:, -1:]

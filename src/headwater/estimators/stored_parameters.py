@@ -68,11 +68,11 @@ def read_parameter(reader: Reader, tree: object, name: str, functions: Mapping[s
     if set(record) == {"mapping"}:
         pairs = [reader.items(pair, name) for pair in reader.items(record["mapping"], name)]
         if not all(len(pair) == 2 and type(pair[0]) in (str, int) and type(pair[1]) is str for pair in pairs):
-            raise Damaged(f"{name} is no mapping from columns to words")
+            raise Damaged(f"{name} is not a mapping from columns to words")
         return {pair[0]: pair[1] for pair in pairs}
     if set(record) == {"function"}:
         if name not in functions:
-            raise Damaged(f"it needs {name}, a function, which no file can hold: pass it on as load(path, {name}=...)")
+            raise Damaged(f"it needs {name}, a function, which no file can hold: pass it as load(path, {name}=...)")
         return functions[name]
     if "object" in record:
         parts = dict(record)
@@ -83,10 +83,10 @@ def read_parameter(reader: Reader, tree: object, name: str, functions: Mapping[s
     if set(record) == {"random"}:
         items = reader.items(record["random"], name)
         if len(items) != 5 or items[0] != "MT19937":
-            raise Damaged(f"{name} is no random state")
+            raise Damaged(f"{name} is not a random state")
         place, has_gauss = reader.whole(items[2], name, 0), reader.whole(items[3], name, 0)
         if place > 624 or has_gauss > 1:  # NumPy would read beyond its memory
-            raise Damaged(f"{name} is no random state")
+            raise Damaged(f"{name} is not a random state")
         state = np.random.RandomState()
         keys = reader.array(items[1], name, np.uint32, (624,))
         state.set_state(("MT19937", keys, place, has_gauss, reader.number(items[4], name)))

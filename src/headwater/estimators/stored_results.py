@@ -67,7 +67,7 @@ def _read_open(reader: Reader, tree: object, path: str) -> dict[object, int]:
     for pair in reader.items(tree, path):
         key, number = reader.items(pair, path) if isinstance(pair, list) and len(pair) == 2 else (b"", 0)
         if not (key is None or type(key) in (str, int)):
-            raise Damaged(f"{path} has a key that is no name and no number")
+            raise Damaged(f"{path} has a key that is neither a name nor a number")
         found[key] = reader.whole(number, path, 0, MOST_OPENED)
     return found
 
@@ -99,7 +99,7 @@ def _merge_report(reader: Reader, tree: object, path: str) -> MergeReport:
             raise Damaged(f"{path} has a match of components that are not there")
         renumbered = np.isnan(numbers[0]).all()  # models that grew to another number: one may answer for several, or for none
         if not renumbered and sorted(components.tolist()) != list(range(len(components))):
-            raise Damaged(f"{path} has a match that is no order of components")
+            raise Damaged(f"{path} has a match that is not an order of components")
         matches.append(Match(wholes(match["models"]), components, *numbers))
     held = frozenset(reader.expect(one, str, path) for one in reader.items(parts["held"], path))
     models, rows, reference = (reader.whole(parts[name], path) for name in ("models", "rows", "reference"))
@@ -157,7 +157,7 @@ def read_race(reader: Reader, tree: object, path: str) -> Race:
     race = Race(rivals, **counts)  # type: ignore[arg-type]
     numbers = [rival.n_components for rival in rivals]
     if sorted(set(numbers)) != numbers or race.leader not in (numbers or [0]) or (race.until == 0 and not rivals):
-        raise Damaged(f"{path} is no race")
+        raise Damaged(f"{path} is not a race")
     runs = bool(rivals) and not race.over
     if (parts["tally"] is not None) != runs:
         raise Damaged(f"{path} has a tally, and nobody runs; or none, and some do")
@@ -189,5 +189,5 @@ def _tally(reader: Reader, tree: object, rivals: int, path: str) -> Tally:
     level, weight = reader.number(parts["level"], path), reader.number(parts["weight"], path, 0.0)
     rows, blocks = reader.whole(parts["rows"], path, 0), reader.whole(parts["blocks"], path, 0)
     if rows != blocks * BLOCK or len(waiting) >= BLOCK or (weights.size and weights.min() <= 0.0):
-        raise Damaged(f"{path} is no tally")
+        raise Damaged(f"{path} is not a tally")
     return Tally(sums, products, level, weight, rows, blocks, waiting, weights)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ROWS_AT = {"separate": 1}  # the axis of the rows in an answer, where it is not the first
 
-# How a stream is told which column is what belongs to the rows.
+# The option of a stream that names the column of each companion.
 NAMED_BY = {"y": "target", "sample_weight": "weight", "labels": "label", "lengths": "key", "key": "key"}
 
 Method = Callable[..., Any]
@@ -59,7 +59,7 @@ def learn_chunks(method: Method, model: EstimatorCore, X: Chunks, options: dict[
 
 
 def answer_chunks(method: Method, model: EstimatorCore, X: Chunks, options: dict[str, object]) -> Any:
-    """Put the answers of all chunks under one another; rows that hang together are asked at once."""
+    """Concatenate the answers of all chunks; sequences are answered at once."""
     if model._traits.chained:
         return answer_at_once(method, model, X, options)
     refuse_beside(model, method.__name__, options)
@@ -71,7 +71,7 @@ def answer_chunks(method: Method, model: EstimatorCore, X: Chunks, options: dict
 
 
 def answer_by_score(method: Method, model: EstimatorCore, X: Chunks, options: dict[str, object]) -> Any:
-    """Let the method ask for the scores of the stream; those of sequences, and of a regressor, are no scores of rows."""
+    """Let the method use the scores of the stream; those of sequences, and of a regressor, are not scores of rows."""
     if model._traits.chained or model._traits.takes_sequences or (model._traits.target_columns and method.__name__ == "score"):
         return answer_at_once(method, model, X, options)
     return method(model, X, **options)
@@ -90,7 +90,7 @@ def answer_at_once(method: Method, model: EstimatorCore, X: Chunks, options: dic
     elif model._traits.chained and chunk.key is not None:
         raise ValueError(
             f"the rows of the stream have keys, and {type(model).__name__}.{method.__name__} takes sequences one after "
-            f"the other: pass on their rows with lengths"
+            f"the other: pass their rows with lengths"
         )
     elif chunk.lengths is not None and len(chunk.lengths) > 1 and "lengths" not in _companions(method, model):
         raise ValueError(

@@ -229,12 +229,12 @@ class TableMixture(GapAnswers, FamilyMixture):
 
     @reads
     def credible_intervals(self, level: float = 0.9) -> ComponentIntervals:
-        """Return central intervals of the belief about weights, means, rates and probabilities, one by one.
+        """Return central credible intervals of weights, means, rates and probabilities, one by one.
 
         Parameters
         ----------
         level : float, default=0.9
-            Probability that each interval holds.
+            Probability of each interval.
 
         Returns
         -------
@@ -266,7 +266,7 @@ class TableMixture(GapAnswers, FamilyMixture):
 
     @abstractmethod
     def _indicators(self) -> list[tuple[str, Array, Array]]:
-        """Return what tells components apart: a name, and mean and variance (K,) of a number, a count or an indicator."""
+        """Return the moments of components: a name, and mean and variance (K,) of a number, a count or an indicator."""
 
     def _moments(self) -> tuple[Array, Array]:
         found = self._indicators()

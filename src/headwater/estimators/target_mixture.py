@@ -43,7 +43,7 @@ class Pair:
 
 
 class TargetMixture(RegressorMixin, MixtureEstimator):
-    """Base of the mixtures that foretell a target. A row of theirs is the inputs, and the target as the last column."""
+    """Base of the mixtures that predict a target. A row is the inputs, with the target as the last column."""
 
     _traits = replace(
         MixtureEstimator._traits,
@@ -146,7 +146,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
 
     @learns_at_once
     def fit(self, X: Rows, y: Values = None, sample_weight: Values = None, *, labels: Values = None) -> Self:
-        """Learn from all rows at hand, forgetting what was learned before (unless `warm_start`).
+        """Learn from all rows at once; what was learned before is dropped, unless `warm_start`.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         y : array-like of shape (n_samples,)
             The target.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts; 0 is as good as absent.
+            Weight of each row; a row of weight 0 is ignored.
         labels : array-like of shape (n_samples,), optional
             The component of each row where it is known, -1 where not.
 
@@ -168,7 +168,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
 
     @learns_by_chunk
     def partial_fit(self, X: Rows, y: Values = None, sample_weight: Values = None, *, labels: Values = None) -> Self:
-        """Learn a chunk of a stream, of any size; the answer does not depend on how the stream was cut.
+        """Learn a chunk of a stream, of any size; the result does not depend on how the stream was cut.
 
         Parameters
         ----------
@@ -177,14 +177,14 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         y : array-like of shape (n_samples,)
             The target.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts; 0 is as good as absent.
+            Weight of each row; a row of weight 0 is ignored.
         labels : array-like of shape (n_samples,), optional
             The component of each row where it is known, -1 where not.
 
         Returns
         -------
         self : object
-            The estimator, a chunk wiser.
+            The estimator.
         """
         self._learn_chunk(Pair(X, y), sample_weight, labels)
         return self
@@ -202,7 +202,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         y : array-like of shape (n_samples,)
             The target.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts; 0 is as good as absent, but scored.
+            Weight of each row; a row of weight 0 is scored, but not learned.
         labels : array-like of shape (n_samples,), optional
             The component of each row where it is known, -1 where not.
 
@@ -226,7 +226,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         y : array-like of shape (n_samples,)
             Their target.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts; 0 is as good as absent.
+            Weight of each row; a row of weight 0 is ignored.
         labels : array-like of shape (n_samples,), optional
             The component of each row where it is known, -1 where not.
         weight : float, default=1.0
@@ -253,7 +253,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         Returns
         -------
         self : object
-            The estimator, a row wiser.
+            The estimator.
         """
         return self._learn_row(self._one(Pair(x, y), learning=True), x)
 
@@ -366,7 +366,7 @@ class TargetMixture(RegressorMixin, MixtureEstimator):
         y : array-like of shape (n_samples,)
             The target.
         sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts.
+            Weight of each row.
         labels : array-like of shape (n_samples,), optional
             The component of each row where it is known, -1 where not.
 

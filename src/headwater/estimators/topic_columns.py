@@ -84,7 +84,7 @@ class TopicColumns(DocumentReader, FactorEstimator):
         Returns
         -------
         self : object
-            The estimator, a document wiser.
+            The estimator.
         """
         return self._learn_one(x)
 

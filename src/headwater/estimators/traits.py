@@ -20,17 +20,17 @@ class Traits:
     given_start: tuple[str, ...] = ()  # parameters that hold something for every component
     answers: tuple[str, ...] = ()  # arrays that a model file shows to readers without headwater
 
-    least_components: int = 1  # the smallest number that n_components="auto" thinks of
+    least_components: int = 1  # the smallest number that n_components="auto" tries
     splits: bool = False  # whether components can be split, so that n_components="auto" grows; other models race
 
-    chained: bool = False  # whether rows hang together, in sequences
+    chained: bool = False  # whether rows form sequences
     takes_sequences: bool = False  # whether a row is a sequence of symbols, of any length
     takes_tables: bool = False  # whether columns are given as they are: text, flags, numbers, gaps
     takes_symbols: bool = False  # whether rows are made of symbols
     needs_directions: bool = False  # whether of a row only its direction counts, so that a row of zeros is refused
     column_parameters: tuple[str, ...] = ()  # parameters that name a column, so that they mean nothing without data
     takes_gaps: bool = False  # whether values of a row may be missing
-    target_columns: int = 0  # columns of a row that are no features: the target, if there is one, comes last
+    target_columns: int = 0  # columns of a row that are not features: the target, if there is one, comes last
 
     scores_by_learning: bool = True  # whether the scores of `update` are those of `score_samples`
     scored_share: float = 1.0  # share of a stream that can be scored at little cost

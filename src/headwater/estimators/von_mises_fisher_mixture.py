@@ -43,13 +43,13 @@ class VonMisesFisherMixture(NarrowRows, FamilyMixture):
     max_iter : int, default=100
         Most passes over the data in `fit`. With 0 a start is taken as it was seeded.
     n_init : int, default=1
-        Runs of `fit` from different starts, of which the best is kept. An online algorithm makes one run of one pass.
+        Runs of `fit` from different starts; the best is kept. An online algorithm makes one run of one pass.
     init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
         How a start is seeded, on the directions.
     random_state : int, RandomState instance or None, default=None
-        Seed of everything that is random.
+        Seed of all random numbers.
     warm_start : bool, default=False
-        Whether `fit` goes on from where the last one ended.
+        Whether `fit` continues from the result of the last one.
     verbose : int, default=0
         Whether to print the passes of `fit`, and how much.
     verbose_interval : int, default=10
@@ -57,26 +57,26 @@ class VonMisesFisherMixture(NarrowRows, FamilyMixture):
     algorithm : str or algorithm object, default='auto'
         'auto', 'em', 'soem', 'boem', 'online-em', 'vb' or 'online-vb'. All find the mode or the mean under the prior.
     half_life : float or 'auto', optional
-        Rows after which a row counts half, for streams that drift. With 'auto' a component forgets when its rows score unlike
-        kept rows say they should, and only then; see `half_life_`.
+        Rows after which the weight of a row is halved, for streams that drift. With 'auto' a component forgets when its rows
+        score unlike kept rows say they should, and only then; see `half_life_`.
     warm_up : int or 'auto', default='auto'
-        Rows that are kept to find a start on before the stream proper begins. The model answers during warm-up, too.
+        Rows that a start is found on before learning from the stream begins. The model can be read during the warm-up, too.
     weight_concentration_prior : float, optional
         Dirichlet parameter of the weights, per component. Default 1.
     mean_prior : array-like of shape (n_features,), optional
         Prior mean of the rows of each component, a vector shorter than 1. Default: zeros, which say nothing of directions.
     mean_precision_prior : float, optional
-        Rows that the prior is worth. Default: the dispersion of one row of the warm-up, one minus the length of the mean of its
-        group. So a component has about the dispersion of one row more than its rows have.
+        Rows that the prior counts as. Default: the dispersion of one row of the warm-up, one minus the length of the mean of
+        its group. So a component has about the dispersion of one row more than its rows have.
     n_threads : int, optional
-        Threads for large chunks; all cores by default. Never changes the answer.
+        Threads for large chunks; all cores by default. The result does not depend on it.
     dtype : {None, 'float32', 'float64'}, default=None
         The type that products with rows are taken in, and of `score_samples` and `predict_proba`. With None both follow the
         rows: of many components and columns, products with float32, float16, int8 and uint8 are taken in float32, and float32
         rows get float32 answers. What is learned is kept in float64 in any case.
     parts : int, default=1
-        Parts that the stream is dealt out to, each learned on a thread of its own and merged when the model is read. Unlike
-        the number of threads, it changes the answer.
+        Parts that rows are dealt to in turns; each is learned on its own thread, and they are merged when the model is read.
+        Unlike the number of threads, it changes the result.
     reservoir : int or 'auto', default='auto'
         Rows that a stream keeps, a random sample of all of them, by which algorithm 'auto' refines itself (see `health_`).
 
@@ -89,11 +89,11 @@ class VonMisesFisherMixture(NarrowRows, FamilyMixture):
     concentrations_ : ndarray of shape (n_components,)
         Concentration about the mean direction: 0 is uniform; large, rows have angles of about sqrt(n_features / concentration).
     n_components_ : int
-        The number that there are; with 'auto', the one that it has grown to.
+        Number of components; with 'auto', the number that was found.
     n_samples_seen_ : int
         Rows learned from.
     n_features_in_, feature_names_in_
-        Columns seen in the first chunk.
+        Number and names of the columns.
 
     Notes
     -----

@@ -48,7 +48,7 @@ class MomentStatistics(GaussianStatistics):
 
     @property
     def forms(self) -> tuple[Statistics, ...]:
-        """This form only: rows with gaps are not included."""
+        """Only this form: rows with gaps are not included."""
         return (self,)
 
 

@@ -30,7 +30,7 @@ from headwater.estimators.reading import Folded
 
 
 class ChainDescriber(Describer):
-    """What every hidden Markov model says of itself: how often states are, and how long they stay."""
+    """What every hidden Markov model says of itself: how frequent states are, and how long they last."""
 
     @abstractmethod
     def columns(self, states: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
@@ -59,7 +59,7 @@ class ChainDescriber(Describer):
         warming = " (warming up)" if self.model._runtime.warming_up else ""
         rows = f"{self.model.n_samples_seen_:,} row{'s' if self.model.n_samples_seen_ != 1 else ''}"
         return (
-            f"{rows} seen{warming}; states by how often they are, with their {word}:",
+            f"{rows} seen{warming}; states by frequency, with their {word}:",
             ["state", "often", "stays", *columns],
             table,
         )

@@ -99,7 +99,7 @@ class MultinomialMixtureDescriber(CountDescriber):
 
 
 class MarkovMixtureDescriber(SequenceDescriber):
-    """First symbols and passages."""
+    """First symbols and transitions."""
 
     def rows_seen(self) -> str:
         """Say what was learned from, and how much of it."""

@@ -26,13 +26,13 @@ from headwater.estimators.reading import Folded, mean_shares
 
 
 class Describer(ABC):
-    """Reads a model and says what was learned: a description, a table, the evidence of its health, what is odd of a row."""
+    """Reads a model and describes it: a description, a table, the evidence of its health, why a row is odd."""
 
     def __init__(self, model: StreamingEstimator) -> None:
         self.model = model
 
     def judge_health(self, brief: bool = False) -> Health:
-        """Return how well the model is doing; `brief` leaves out what takes long."""
+        """Return the health of the model; `brief` leaves out slow checks."""
         return judge_health(self.subject(), self.evidence(), self.model._read(), brief)
 
     def subject(self) -> Subject:

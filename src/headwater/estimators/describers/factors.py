@@ -31,7 +31,7 @@ class FactorDescriber(Describer):
 
     @abstractmethod
     def shares(self) -> Array:
-        """How much of all there is in each factor."""
+        """The share of each factor."""
 
     @abstractmethod
     def shown(self) -> tuple[str, Array]:
