@@ -175,8 +175,8 @@ def test_bad_rows_get_one_sentence_and_change_nothing(make, learned, wrong, word
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    ({"columns": {"age": "normal"}}, "must be one of gaussian"), ({"columns": {"agee": "gaussian"}}, "which the data does not
-    have"), ({"columns": "all"}, "columns"), ({"max_categories": 1}, "max_categories"), ({"prior_weight": 0.0}, "prior_weight"),
+    ({"columns": {"age": "normal"}}, "must be one of gaussian"), ({"columns": {"agee": "gaussian"}}, "the data does not have"),
+    ({"columns": "all"}, "columns"), ({"max_categories": 1}, "max_categories"), ({"prior_weight": 0.0}, "prior_weight"),
 ])  # fmt: skip
 def test_bad_settings_get_one_sentence(options, words):
     with warnings.catch_warnings():
