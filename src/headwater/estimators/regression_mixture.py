@@ -52,7 +52,7 @@ class RegressionMixture(RegressionAnswers):
     max_iter : int, default=100
         Most passes over the data in `fit`. With 0 a start is taken as it was seeded.
     n_init : int, default=1
-        Runs of `fit` from different starts, of which the best is kept. An online algorithm makes one run of one pass.
+        Runs of `fit` from different starts; the best is kept. An online algorithm makes one run of one pass.
     init_params : {'planes', 'kmeans', 'random'}, default='planes'
         How a start is seeded: by groups of rows that lie on planes, by groups of rows that lie together, by chance.
     weights_init : array-like of shape (n_components,), optional
@@ -62,21 +62,22 @@ class RegressionMixture(RegressionAnswers):
     intercept_init : array-like of shape (n_components,), optional
         Intercepts to start from, with `coef_init`. Default: those of planes through the mean of the rows.
     random_state : int, RandomState instance or None, default=None
-        Seed of everything that is random.
+        Seed of all random numbers.
     warm_start : bool, default=False
-        Whether `fit` goes on from where the last one ended.
+        Whether `fit` continues from the result of the last one.
     verbose : int, default=0
         Whether to print the passes of `fit`, and how much.
     verbose_interval : int, default=10
         Passes between two lines.
     algorithm : str or algorithm object, default='auto'
-        'auto', 'em', 'soem', 'boem', 'online-em', 'simulated-em', 'vb', 'online-vb' or 'quasi-bayes'; see the table in the
-        README. 'auto' streams by variational Bayes, and `fit` finishes by passes of EM.
+        'auto', 'em', 'soem', 'boem', 'online-em', 'simulated-em', 'vb', 'online-vb' or 'quasi-bayes'; see the guide.
+        'auto' streams by variational Bayes, and `fit` finishes by passes of EM.
     half_life : float or 'auto', optional
-        Rows after which a row counts half, for streams that drift. The prior is not forgotten. Passes of `fit` forget nothing.
-        With 'auto' a component forgets when its rows score unlike kept rows say they should, and only then; see `half_life_`.
+        Rows after which the weight of a row is halved, for streams that drift. The prior is not forgotten. Passes of `fit`
+        forget nothing. With 'auto' a component forgets only when its rows score worse than reservoir rows predict; see
+        `half_life_`.
     warm_up : int or 'auto', default='auto'
-        Rows that are kept to find a start on before the stream proper begins. The model answers during warm-up, too.
+        Rows that a start is found on before learning from the stream begins. The model can be read during the warm-up, too.
     weight_concentration_prior : float, optional
         Dirichlet parameter of the weights, per component. Default 1.
     coef_prior : array-like of shape (n_features,), optional
@@ -88,7 +89,7 @@ class RegressionMixture(RegressionAnswers):
     noise_variance_prior : float, optional
         Noise variance before any row: the inverse of the prior's mean precision. Default: that of the warm-up.
     n_threads : int, optional
-        Threads for large chunks; all cores by default. Never changes the answer.
+        Threads for large chunks; all cores by default. The result does not depend on it.
     parts : int, default=1
         Learn the stream in this many parts after a common warm-up, and merge them when the model is read.
     reservoir : int or 'auto', default='auto'
@@ -99,7 +100,7 @@ class RegressionMixture(RegressionAnswers):
     Attributes
     ----------
     n_components_ : int
-        The number that there are; with 'auto', the one that it has grown to.
+        Number of components; with 'auto', the number that was found.
     growth_ : Growth
         How it came to that, step by step; None if n_components is a number.
     half_life_ : ndarray of shape (n_components,)
@@ -121,7 +122,7 @@ class RegressionMixture(RegressionAnswers):
     merge_report_ : MergeReport
         What was done by `headwater.merge`, if the model comes from there.
     converged_, n_iter_, lower_bound_, lower_bounds_
-        How the passes of `fit` went, until something else is learned.
+        How the passes of `fit` went; dropped when more is learned.
     n_samples_seen_ : int
         Rows learned from.
     n_features_in_, feature_names_in_
