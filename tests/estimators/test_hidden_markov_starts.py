@@ -369,5 +369,5 @@ def test_a_file_that_allows_no_passage_is_refused():
     name = next(name for name in arrays if name.endswith("prior/steps"))
     assert unpack(header, arrays, {}).n_components == 3
     arrays[name] = np.zeros((3, 3))
-    with pytest.raises(ValueError, match="no prior"):
+    with pytest.raises(ValueError, match="not a valid prior"):
         unpack(header, arrays, {})
