@@ -187,6 +187,11 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         """Return the rows of a warm-up: by default ten times those that it takes to estimate all parameters, at least 2000."""
         return max(2000, 10 * self.rows_to_learn(width))
 
+    @property
+    def rows_to_tell_apart(self) -> int:
+        """The rows below which a start misses some of many components, however wide rows are."""
+        return 2 * self.n_components
+
     def row_bytes(self, width: int) -> int:
         """Return the memory of a row that waits."""
         return 8 * width

@@ -17,6 +17,7 @@ from headwater.core.state import Progress, Stream, Unfolded
 from headwater.core.statistics import Array, Statistics
 
 WARM_UP_BYTES = 2**23  # of waiting rows, at most
+MOST_WARM_UP_BYTES = 2**27  # where these are too few to tell many components apart
 MOST_BLOCKS = 8  # times its first size that a growing batch may have
 ROWS_PER_BLOCK = 32  # batches seen for each block that a growing batch gets
 
@@ -125,11 +126,12 @@ class Plan:
 
     @cached_property
     def warm_up_rows(self) -> int:
-        """Rows of the warm-up: what the model asks for, at most 8 MB of them."""
+        """Rows of the warm-up: what the model asks for, at most 8 MB of them, or 128 MB to tell many components apart."""
         if self.learner.warm_up is not None:
             return self.learner.warm_up
-        wanted = self.sizing_model.rows_to_start(self.width)
-        return max(2 * self.model.n_components, min(wanted, WARM_UP_BYTES // self.model.row_bytes(self.width)))
+        wanted, row_bytes = self.sizing_model.rows_to_start(self.width), self.model.row_bytes(self.width)
+        room = max(WARM_UP_BYTES // row_bytes, min(self.model.rows_to_tell_apart, MOST_WARM_UP_BYTES // row_bytes))
+        return max(2 * self.model.n_components, min(wanted, room))
 
     @cached_property
     def sweeps(self) -> bool:

@@ -162,6 +162,11 @@ class Family(ABC, Generic[Prior, Stats, Params]):
         """Return the rows that are enough to seed components on: ten for every number that a centre and a weight have."""
         return 10 * self.n_components * (width + 1)
 
+    @property
+    def rows_to_tell_apart(self) -> int:
+        """The rows below which a start misses some of many components, however wide rows are."""
+        return 2 * self.n_components
+
     def row_bytes(self, width: int) -> int:
         """Return the memory of a row that waits."""
         return 8 * width

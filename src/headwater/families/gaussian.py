@@ -66,7 +66,7 @@ from headwater.families.gaussian_records import (
 from headwater.families.gaussian_rounding import lift_totals
 from headwater.families.gaussian_slabs import EMPTY_CUBE, Moments, sum_slabs
 from headwater.families.gaussian_sweeps import GaussianSweeps
-from headwater.families.geometry import Geometry
+from headwater.families.geometry import ROWS_EACH, Geometry
 from headwater.kernels.gaussian_dense import exact_enough
 from headwater.kernels.mixture import READOUTS
 from headwater.kernels.parallel import SLAB_ROWS, one_blas_thread
@@ -107,6 +107,11 @@ class Gaussian(GaussianSweeps):
     def is_regularized(self) -> bool:
         """Whether covariances have a floor: without one, the estimate is maximum likelihood."""
         return self.reg_covar > 0.0
+
+    @property
+    def rows_to_tell_apart(self) -> int:
+        """The rows below which a start misses some of many components."""
+        return ROWS_EACH * self.n_components
 
     def n_parameters(self, width: int) -> int:
         """Number of free parameters of all components."""

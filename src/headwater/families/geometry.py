@@ -13,6 +13,7 @@ from headwater.core.gapped_rows import GappedRows, Mask
 from headwater.core.statistics import Array
 
 MOST_DONORS = 400  # rows that gaps are filled from; distances to each are computed
+ROWS_EACH = 32  # of a component, below which a start in many columns misses some (benchmarks/start_costs.py)
 LEAST_DONORS = 50  # complete rows that are enough
 
 # What `Family.geometry` returns: `views` and `scale`, by which rows are seeded, and what the prior of that family needs.

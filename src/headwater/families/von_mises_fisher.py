@@ -19,7 +19,7 @@ from headwater.families.bessel import LARGEST_ARGUMENT, solve_bessel_ratio
 from headwater.families.components import ComponentStatistics
 from headwater.families.direction_sampling import sample_directions
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family
-from headwater.families.geometry import Geometry, RowGeometry
+from headwater.families.geometry import ROWS_EACH, Geometry, RowGeometry
 from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, SLACK
 from headwater.families.von_mises_fisher_belief import expectations, log_constant, mean_length
 from headwater.kernels.parallel import one_blas_thread
@@ -80,6 +80,11 @@ class VonMisesFisher(Family[DirectionPrior, DirectionStatistics, DirectionParame
     def zeros(self, width: int) -> DirectionStatistics:
         """Return the statistics of no rows."""
         return DirectionStatistics.of(np.zeros(self.n_components), np.zeros((self.n_components, width)))
+
+    @property
+    def rows_to_tell_apart(self) -> int:
+        """The rows below which a start misses some of many components."""
+        return ROWS_EACH * self.n_components
 
     # Prior
 

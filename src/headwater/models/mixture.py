@@ -78,6 +78,11 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         """Rows that it takes to move every parameter."""
         return self.family.rows_to_learn(width)
 
+    @property
+    def rows_to_tell_apart(self) -> int:
+        """Rows below which a start misses some components."""
+        return self.family.rows_to_tell_apart
+
     def row_bytes(self, width: int) -> int:
         """Memory of a row that waits."""
         return self.family.row_bytes(width)

@@ -37,7 +37,7 @@ def seed_assignments(
         named = labels >= 0
         centres = np.full((n_components, rows.shape[1]), np.nan)
         if named.any():
-            centres = _means(rows[named], weights[named], labels[named], centres)
+            centres = group_means(rows[named], weights[named], labels[named], centres)
         if method == "random_from_data":
             empty = np.flatnonzero(np.isnan(centres[:, 0]))
             chosen = rng.choice(n, size=len(empty), replace=len(empty) > n)
@@ -133,7 +133,7 @@ def _lloyd(
         if before is not None and np.array_equal(assigned, before):
             break
         before = assigned
-        centres = _means(rows, weights, assigned, centres)
+        centres = group_means(rows, weights, assigned, centres)
     return assigned, float(weights @ distances[np.arange(len(rows)), assigned])
 
 
@@ -141,7 +141,7 @@ def _distances(rows: Array, squares: Array, centres: Array) -> Array:
     return np.maximum(squares[:, None] - 2.0 * rows @ centres.T + np.einsum("ij,ij->i", centres, centres), 0.0)
 
 
-def _means(rows: Array, weights: Array, assigned: NDArray[np.int64], centres: Array) -> Array:
+def group_means(rows: Array, weights: Array, assigned: NDArray[np.int64], centres: Array) -> Array:
     """Weighted mean of each group; a group without rows keeps its centre."""
     n_components = len(centres)
     one_hot = np.zeros((len(rows), n_components))

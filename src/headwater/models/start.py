@@ -15,6 +15,7 @@ from headwater.core.state import Summary
 from headwater.core.statistics import Array, Params
 from headwater.families.geometry import RowGeometry
 from headwater.models.seeding import TURNS, named_assignments, seed_assignments
+from headwater.models.short_start import is_dear, short_start
 
 if TYPE_CHECKING:
     from headwater.models.mixture import Mixture, MixtureParameters, MixturePrior
@@ -29,6 +30,8 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     """
     if settings.given is not None and settings.given.locates and not settings.polish:
         return start_at_given(model, batch, settings.given, settings, n_threads)
+    if settings.polish and settings.given is None and is_dear(model, batch, settings):
+        return short_start(model, batch, key, settings, n_threads)
     geometry = model.family.geometry(batch)
     n, width = batch.X.shape
     n_starts = 1

@@ -18,6 +18,7 @@ from headwater.policies.refinement_record import Refinement
 from headwater.policies.reservoir import Reservoir
 from headwater.policies.search_settings import LEAST_PASS_GAIN
 
+MANY_PARAMETERS = 5000  # from which on passes are dear to a reader, too
 LEAST_GAIN_SHARE = 1e-3  # of the expected loss by noise, that a pass must gain
 MOST_NATS = 10.0  # that a row counts for at most when contenders are compared, so that outliers do not decide
 
@@ -73,7 +74,9 @@ class SearchContext:
     @property
     def content(self) -> float:
         """Nats a row that a pass has to gain: a small part of the expected loss by noise, p / (2 rows)."""
-        return LEAST_PASS_GAIN if self.thorough else max(LEAST_PASS_GAIN, LEAST_GAIN_SHARE * self.enough / max(self.rows, 1))
+        if self.thorough and self.enough <= MANY_PARAMETERS:
+            return LEAST_PASS_GAIN
+        return max(LEAST_PASS_GAIN, LEAST_GAIN_SHARE * self.enough / max(self.rows, 1))
 
     def beside(self, batch: Batch) -> ControlVariate:
         """Climbs on some reservoir rows, with the control variate if these are not all rows."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 N_ROWS = 120
 WARM_UP = 60
 MANY_COMPONENTS, MANY_COLUMNS = 40, 100  # for which E-steps are products of matrices
+SOME_COMPONENTS = 14  # which with twice these columns have a short start
 WIDE = 400  # columns: more than are compared as they are to find the start of a count mixture
 READS = ("score_samples", "predictive_score_samples", "predict_proba", "predict", "transform")
 
@@ -45,6 +46,7 @@ def gaussian_fits(rng: np.random.Generator) -> Iterator[Fit]:
         for algorithm in ("auto", "soem"):
             yield hw.GaussianMixture(2).set_params(covariance_type=kind, algorithm=algorithm), (gaps,), {}
     wide = np.repeat(X, MANY_COLUMNS // 2, axis=1) + rng.normal(size=(N_ROWS, MANY_COLUMNS))
+    yield hw.GaussianMixture(SOME_COMPONENTS, max_iter=1).set_params(covariance_type="diag"), (np.tile(wide, (1, 2)),), {}
     for kind in ("diag", "spherical", "tied"):
         yield hw.GaussianMixture(MANY_COMPONENTS, max_iter=1).set_params(covariance_type=kind, algorithm="em"), (wide,), {}
 

@@ -1,0 +1,62 @@
+"""Starts of mixtures with many parameters: one seed or two that are found with care, and few passes of EM.
+
+Where every pass is dear, a tournament between many seeds costs more than the stream after it. Exchanges (`exchange.py`) find
+better seeds than the best of many by Lloyd's steps, and cost no more than one of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from headwater.core.batch import Batch
+from headwater.core.climb import Climb, climb
+from headwater.core.contracts import Start, StartSettings
+from headwater.core.row_order import order_labelled_first
+from headwater.core.state import Summary
+from headwater.models.exchange import exchange_assignments
+
+if TYPE_CHECKING:
+    from headwater.models.mixture import Mixture, MixtureParameters
+
+MANY_PARAMETERS = 5000  # from which on a start is short
+ROWS_EACH = 64  # of a component, and twice the columns if that is more, on which seeds are found
+LEAST_ROWS_EACH = 4  # below which there is nothing to exchange
+SEED_PASSES, SEED_TOL = 3, 1e-2  # of EM from each seed, and nats a row that the last of them gains
+LAST_PASSES, LAST_TOL = 2, 1e-2  # of EM on all rows
+
+
+def is_dear(model: Mixture, batch: Batch, settings: StartSettings) -> bool:
+    """Whether a start of this model is to be short."""
+    n, width = batch.X.shape
+    k = model.n_components
+    exchanges = k > 2 and settings.method == "kmeans" and n >= LEAST_ROWS_EACH * k
+    return exchanges and model.n_parameters(width) > MANY_PARAMETERS
+
+
+def short_start(model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None) -> Start:
+    """Seed by exchanges in every kind of units, climb from each on some rows, and from the best on all."""
+    geometry = model.family.geometry(batch)
+    n, width = batch.X.shape
+    k = model.n_components
+    rng = np.random.default_rng(np.random.SeedSequence((key, n)))
+    enough = k * max(ROWS_EACH, 2 * width)
+    rows = np.arange(n) if n <= enough else order_labelled_first(batch.labels, rng.permutation(n), enough)[:enough]
+    learn = batch if n <= enough else batch[rows]
+
+    def climbed(rows: Batch, passes: int, tol: float, parameters: MixtureParameters | None, summary: Summary | None) -> Climb:
+        begin = cast("MixtureParameters", parameters)  # which a climb from a summary does not look at
+        summary = summary or model.summarize(begin, rows, n_threads=n_threads)
+        tol *= geometry.scale
+        return climb(model, settings.readout, prior, begin, summary, rows, passes, tol, n_threads, penalised=False)
+
+    seeds = [exchange_assignments(view, learn, k, rng, n_threads) for view in geometry.views(rows)]
+    prior = model.prior(geometry, learn, seeds[0])
+    ends = [climbed(learn, SEED_PASSES, SEED_TOL, None, model.collect(geometry, learn, seed)) for seed in seeds]
+    best = max(ends, key=lambda end: end.trace[-1])
+    known = best.summary if learn is batch else None
+    if len(learn) >= 5 * width * k:
+        prior = model.refine_prior(prior, best.parameters, geometry)
+    best = climbed(batch, LAST_PASSES, LAST_TOL, best.parameters, known)
+    return Start(prior, best.parameters, best.summary)
