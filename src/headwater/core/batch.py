@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.gapped_rows import GappedRows, join_gapped
+from headwater.core.noisy_rows import NoisyRows, join_noisy
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Places
 
@@ -71,7 +72,7 @@ class SparseRows:
 def _join_rows(rows: list[Matrix]) -> Matrix:
     """Rows of several chunks as one; if some chunks are dense and some are not, all become sparse, or rows with gaps."""
     if any(isinstance(one, GappedRows) for one in rows):
-        return join_gapped(rows)
+        return join_noisy(rows) if any(isinstance(one, NoisyRows) for one in rows) else join_gapped(rows)
     if not any(isinstance(one, SparseRows) for one in rows):
         return np.concatenate(rows)
     parts = [one.copy() if isinstance(one, SparseRows) else drop_zeros(one) for one in rows]

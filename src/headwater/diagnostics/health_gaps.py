@@ -11,6 +11,7 @@ from headwater.diagnostics.health_evidence import component_phrase
 from headwater.families.gaussian_records import GappedStatistics, GaussianStatistics
 
 LEAST_KNOWN = 0.5  # of the information about a column; with less, estimates converge slowly, and rest on the other columns
+LEAST_SHARE = 1e-9  # of the values of a column; less is rounding
 LEAST_ROWS = 1.0  # effective rows; of fewer, nothing is said
 NAMED = 3  # columns in one sentence
 SINGLE_FINDINGS = 3  # components that get a sentence each; more share one
@@ -27,6 +28,8 @@ def gap_findings(statistics: GaussianStatistics, count: float, names: Sequence[s
     whole = float(shares.mean())
     sentence = f"{whole:.1%} of the values were missing, most of them in {names[most]} ({shares[most]:.0%})."
     found = [Finding("gaps", (), sentence, False, {"missing": whole, "most": float(shares[most])})]
+    if shares[most] < LEAST_SHARE:  # what is known less well was measured with errors
+        found = []
     known = count * statistics.known / np.maximum(rows, 1e-300)[:, None]
     lost = (known < LEAST_KNOWN) & (rows >= LEAST_ROWS)[:, None]
     components = [int(k) for k in np.flatnonzero(lost.any(axis=1))]

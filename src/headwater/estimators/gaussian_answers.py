@@ -7,29 +7,32 @@ import numbers
 import numpy as np
 
 from headwater.core.statistics import Array
-from headwater.core.values import Rows
+from headwater.core.values import Rows, Values
 from headwater.diagnostics.component_description import column_names
 from headwater.diagnostics.intervals import CredibleIntervals, credible_intervals
 from headwater.estimators.calls import reads
-from headwater.estimators.mixture import MixtureEstimator
+from headwater.estimators.measured_rows import MeasuredRows
 from headwater.estimators.rounded_columns import cell_volumes, known_prior, prior_steps
 from headwater.families.factor_gaussian import FactorGaussian
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianBelief
 
 
-class GaussianAnswers(MixtureEstimator):
+class GaussianAnswers(MeasuredRows):
     """What was learned of Gaussian components, in the words and shapes of scikit-learn."""
 
     covariance_type: str
 
-    def score_samples(self, X: Rows, *, cells: bool = False) -> Array:
+    def score_samples(self, X: Rows, *, noise: Values = None, cells: bool = False) -> Array:
         """Return the log-density of each row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows.
+        noise : array-like of shape (n_samples, n_features) or (n_samples, n_features, n_features), optional
+            Variances of the measurement errors of the values, or covariances of those of each row: the density is that of
+            what is measured with such errors.
         cells : bool, default=False
             Whether the logarithms of the steps of rounded columns are added (see `resolution_`): to the first order that is
             the log-probability of the cell that a row was rounded to, so it does not depend on units.
@@ -39,7 +42,7 @@ class GaussianAnswers(MixtureEstimator):
         log_prob : ndarray of shape (n_samples,)
             Log-density of each row under the current parameters.
         """
-        scores = super().score_samples(X)
+        scores = super().score_samples(X, noise=noise)
         return scores + self._in_precision(X, self._cell_volumes(X)) if cells else scores
 
     def _cell_volumes(self, X: Rows) -> Array:

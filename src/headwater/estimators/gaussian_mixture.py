@@ -12,16 +12,18 @@ from sklearn.utils.metaestimators import available_if
 from headwater.core.algorithm import Algorithm
 from headwater.core.learner import Learner
 from headwater.core.validation import one_line
-from headwater.core.values import RandomState, Values
+from headwater.core.values import Matrix, RandomState, Values
 from headwater.estimators.describers.factor_mixture import FactorMixtureDescriber
 from headwater.estimators.describers.gaussian_mixture import GaussianMixtureDescriber
 from headwater.estimators.factor_answers import FactorAnswers
 from headwater.estimators.factor_settings import factor_family
 from headwater.estimators.gap_answers import GapAnswers
 from headwater.estimators.gaussian_answers import GaussianAnswers
+from headwater.estimators.measured_rows import add_noise
 from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.estimators.precision import DTYPES, NarrowRows
 from headwater.estimators.start_parameters import check_array, given_parameters
+from headwater.estimators.traits import Taken
 from headwater.families.column_steps import check_resolution
 from headwater.families.factor_gaussian import FactorGaussian
 from headwater.families.gaussian import Gaussian
@@ -316,6 +318,9 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._takes_gaps
         return tags
+
+    def _checked(self, X: Taken) -> Matrix:
+        return add_noise(X, super()._checked(X))
 
     predictive_score_samples = available_if(_has_predictive)(MixtureEstimator.predictive_score_samples)
 

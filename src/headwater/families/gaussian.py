@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
 from headwater.core.gapped_rows import GappedRows
+from headwater.core.noisy_rows import NoisyRows
 from headwater.core.statistics import Array
 from headwater.core.values import Index, Matrix, Values
 from headwater.families import gaussian_soundness as soundness
@@ -37,6 +38,7 @@ from headwater.families.gaussian_gaps import (
     estep_with_gaps,
 )
 from headwater.families.gaussian_moments import rebase_moments, split_masses
+from headwater.families.gaussian_noise import estep_with_noise, take_noise_off
 from headwater.families.gaussian_parameters import (
     blank_parameters,
     covariance_matrices,
@@ -339,6 +341,7 @@ class Gaussian(GaussianSweeps):
         """Add to `totals`, fill `scores` and `responsibilities`; return the weighted score and `totals`."""
         if isinstance(batch.X, GappedRows) or isinstance(totals, GappedStatistics):
             way = estep_with_gaps if isinstance(batch.X, GappedRows) else add_complete
+            way = estep_with_noise if isinstance(batch.X, NoisyRows) else way
             return way(self, parameters, log_weights, batch, totals, Answers(scores, responsibilities, given), n_threads)
         offset = parameters.offset + log_weights
         power, stretch = parameters.power, parameters.stretch
@@ -375,7 +378,8 @@ class Gaussian(GaussianSweeps):
     def collect_seeds(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianStatistics:
         """Statistics of rows whose responsibilities are known, about the origin of the geometry."""
         if isinstance(batch.X, GappedRows):
-            return collect_gapped_seeds(self, geometry.origin, batch, responsibilities)
+            seeds = collect_gapped_seeds(self, geometry.origin, batch, responsibilities)
+            return take_noise_off(self, batch, responsibilities, seeds) if isinstance(batch.X, NoisyRows) else seeds
         return collect_by_estep(self, self.blank_parameters(geometry.origin), batch, responsibilities)
 
     @property

@@ -68,26 +68,26 @@ def estep_with_gaps(
         totals = totals.with_gaps()
     if not family.kind.matrix and not X.is_empty.any():  # a kernel that looks at masks costs less than sorting rows out
         kernel = _columns_kernel(family, parameters, log_weights)
-        return _run(family, kernel, batch, totals, answers, n_threads), totals
+        return run_kernel(family, kernel, batch, totals, answers, n_threads), totals
     sort_by_gaps(X.missing, order, ends)
     complete, partial, empty = order[: ends[1]], order[ends[1] : ends[width]], order[ends[width] :]
     if len(complete):
         room = answers.part(complete)
-        rows = _rows(batch, complete, X.complete(complete))
+        rows = cut_batch(batch, complete, X.complete(complete))
         own, totals = family.estep(
             parameters, log_weights, rows, totals, room.scores, room.responsibilities, room.given, n_threads
         )  # fmt: skip
         score += own
         answers.put(complete, room)
     if len(empty):
-        score += _answer_empty(log_weights, _rows(batch, empty, X[empty]), empty, answers)
+        score += answer_empty(log_weights, cut_batch(batch, empty, X[empty]), empty, answers)
     if len(partial):
         room = answers.part(partial)
         if family.kind.matrix:
-            rows, kernel = _rows(batch, partial, X), _matrix_kernel(family, parameters, log_weights, partial)
+            rows, kernel = cut_batch(batch, partial, X), _matrix_kernel(family, parameters, log_weights, partial)
         else:
-            rows, kernel = _rows(batch, partial, X[partial]), _columns_kernel(family, parameters, log_weights)
-        score += _run(family, kernel, rows, totals, room, n_threads, len(partial))
+            rows, kernel = cut_batch(batch, partial, X[partial]), _columns_kernel(family, parameters, log_weights)
+        score += run_kernel(family, kernel, rows, totals, room, n_threads, len(partial))
         answers.put(partial, room)
     return score, totals
 
@@ -116,13 +116,13 @@ def _add_in_place(totals: GaussianStatistics, part: GaussianStatistics) -> None:
         mine += theirs
 
 
-def _rows(batch: Batch, places: NDArray[np.int64], X: Array | GappedRows) -> Batch:
+def cut_batch(batch: Batch, places: NDArray[np.int64], X: Array | GappedRows) -> Batch:
     """Some rows of a batch, in another form."""
     weights = batch.weights[places] if batch.weights.size else batch.weights
     return Batch(X, weights, batch.labels[places] if batch.labels.size else batch.labels)
 
 
-def _answer_empty(log_weights: Array, batch: Batch, places: NDArray[np.int64], answers: Answers) -> float:
+def answer_empty(log_weights: Array, batch: Batch, places: NDArray[np.int64], answers: Answers) -> float:
     """Score rows without a value: their density is 1, and their responsibilities are the weights. Nothing is learned."""
     if answers.given:
         return 0.0
@@ -134,7 +134,7 @@ def _answer_empty(log_weights: Array, batch: Batch, places: NDArray[np.int64], a
     return float(batch.row_weights @ found)
 
 
-def _run(
+def run_kernel(
     family: Gaussian,
     kernel: Callable[..., float],
     batch: Batch,

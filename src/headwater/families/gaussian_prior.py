@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headwater.core.batch import Batch
+from headwater.core.noisy_rows import NoisyRows
 from headwater.core.statistics import Array
 from headwater.families.column_steps import settle_steps
 from headwater.families.gaussian_belief import inverses
 from headwater.families.gaussian_records import GaussianParameters, GaussianPrior, GaussianStatistics, RoundedPrior
 from headwater.families.geometry import Geometry, within_spread
+from headwater.families.noise_removal import remove_noise
 
 if TYPE_CHECKING:
     from headwater.families.gaussian import Gaussian
@@ -45,6 +47,8 @@ def settle_prior(family: Gaussian, geometry: Geometry, batch: Batch, responsibil
     """The user's prior, completed by the covariance within the seeded groups, counted as d + 2 rows."""
     origin, spread = geometry.origin, geometry.spread
     within = within_spread(family.kind.matrix, batch, responsibilities, spread)
+    if isinstance(batch.X, NoisyRows):
+        within = remove_noise(family.kind.matrix, batch.X, responsibilities.sum(axis=1) * batch.row_weights, within)
     width = len(origin)
     check_hyperparameters(family, width)
     dof = prior_dof(family, width)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
 from headwater.core.gapped_rows import GappedRows
+from headwater.core.noisy_rows import NoisyRows
 from headwater.core.statistics import Array
 from headwater.core.values import Values
 from headwater.families.column_steps import settle_steps
@@ -252,6 +253,8 @@ def _in_units(geometry: Geometry) -> Geometry:
 
 def _to_units(batch: Batch, origin: Array, units: Array) -> Batch:
     """Rows about the origin, in units. The origin is subtracted first, which loses no precision."""
+    if isinstance(batch.X, NoisyRows):
+        return replace(batch, X=batch.X.in_units(origin, units))
     if isinstance(batch.X, GappedRows):
         return replace(batch, X=replace(batch.X, values=(batch.X.values - origin) / units))
     return replace(batch, X=(batch.X - origin) / units)

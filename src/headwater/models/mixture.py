@@ -13,6 +13,7 @@ from scipy.special import digamma, gammaln
 from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Sampler, Start, StartSettings
 from headwater.core.gapped_rows import GappedRows
+from headwater.core.noisy_rows import NoisyRows
 from headwater.core.state import Stream, Summary
 from headwater.core.statistics import HEAVIEST, Array
 from headwater.core.values import Index, Matrix
@@ -345,6 +346,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         """
         gapped = statistics.gapped or type(batch.X) is GappedRows
         sweeps = self.family.can_sweep(prior.components) and (not gapped or self.family.sweeps_gaps)
+        sweeps = sweeps and type(batch.X) is not NoisyRows
         if projection is None and not sweeps:
             return super().sweep(name, prior, statistics, average, n_eff, batch, steps, gains, scores)
         if projection is not None:

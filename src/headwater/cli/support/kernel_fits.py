@@ -45,6 +45,9 @@ def gaussian_fits(rng: np.random.Generator) -> Iterator[Fit]:
     for kind in ("full", "diag"):
         for algorithm in ("auto", "soem"):
             yield hw.GaussianMixture(2).set_params(covariance_type=kind, algorithm=algorithm), (gaps,), {}
+    errors = np.ones((N_ROWS, 2))
+    for kind, noise in (("full", errors), ("full", errors[:, :, None] * np.eye(2)), ("diag", errors)):
+        yield hw.GaussianMixture(2).set_params(covariance_type=kind), (X,), {"noise": noise}
     wide = np.repeat(X, MANY_COLUMNS // 2, axis=1) + rng.normal(size=(N_ROWS, MANY_COLUMNS))
     yield hw.GaussianMixture(SOME_COMPONENTS, max_iter=1).set_params(covariance_type="diag"), (np.tile(wide, (1, 2)),), {}
     for kind in ("diag", "spherical", "tied"):
@@ -177,7 +180,9 @@ def run_fits(word: str) -> None:
             model.partial_fit(*learned, **companions)
         for name in READS:
             if (read := getattr(model, name, None)) is not None:
-                read(*learned[: 1 + ("y" in signature(read).parameters)], **companions)
+                taken = signature(read).parameters
+                beside = {one: value for one, value in companions.items() if one in taken}
+                read(*learned[: 1 + ("y" in taken)], **beside)
         if word == "lda":
             hw.completion_perplexity(model, *learned)
         if word == "nmf":

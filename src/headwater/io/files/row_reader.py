@@ -9,6 +9,7 @@ import numpy as np
 from headwater.core.batch import NO_LABELS, NO_SEQUENCES, NO_WEIGHTS, Batch, SparseRows
 from headwater.core.contracts import Model
 from headwater.core.gapped_rows import GappedRows
+from headwater.core.noisy_rows import NoisyRows
 from headwater.core.statistics import HEAVIEST as HEAVIEST_ROW
 from headwater.core.statistics import LIGHTEST as LIGHTEST_ROW
 from headwater.core.values import AnyArray, Matrix
@@ -37,6 +38,8 @@ class RowReader:
         elif isinstance(parts["X"], dict) and parts["X"].get("kind") == "GappedRows":
             values = reader.parts(parts["X"], "GappedRows", {"values"}, f"{path}/X")["values"]
             X = GappedRows.of(reader.array(values, f"{path}/X", np.float64, (None, self._columns), missing=True))
+        elif isinstance(parts["X"], dict) and parts["X"].get("kind") == "NoisyRows":
+            X = self._noisy(parts["X"], f"{path}/X")
         else:
             kind = np.complex128 if isinstance(parts["X"], dict) and parts["X"].get("complex") else np.float64
             X = reader.array(parts["X"], f"{path}/X", kind, (None, self._columns), missing=True)
@@ -62,6 +65,14 @@ class RowReader:
         if labels.size and (labels.min() < -1 or labels.max() >= self.model.n_components):
             raise Damaged(f"{path}/labels name components that are not there")
         return Batch(X, weights, labels, sequences)
+
+    def _noisy(self, tree: object, path: str) -> NoisyRows:
+        parts, columns = self.reader.parts(tree, "NoisyRows", {"values", "noise"}, path), self._columns
+        rows = GappedRows.of(self.reader.array(parts["values"], f"{path}/values", np.float64, (None, columns), missing=True))
+        record = self.reader.expect(parts["noise"], dict, f"{path}/noise")
+        stored = self.reader.arrays.get(str(record.get("array")))
+        shape = (len(rows), columns, columns) if stored is not None and stored.ndim == 3 else (len(rows), columns)
+        return NoisyRows.of_errors(rows, self.reader.array(record, f"{path}/noise", np.float64, shape))
 
     def _sparse(self, tree: object, path: str) -> SparseRows:
         parts = self.reader.parts(tree, "SparseRows", {"data", "indices", "indptr", "width"}, path)

@@ -1,0 +1,36 @@
+"""Covariances of rows without those of their measurement errors, to start from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headwater.core.noisy_rows import NoisyRows
+from headwater.core.statistics import Array
+
+LEAST_LEFT = 0.1  # of the variance of a group that a start leaves to the rows when it takes the errors off
+
+
+def remove_noise(matrix: bool, X: NoisyRows, weighted: Array, covariance: Array) -> Array:
+    """Return a covariance (or variances) of rows without that of their errors, which `weighted` (n,) rows have on average.
+
+    What is left is at least a tenth, in every direction: errors that were said to be larger than the rows spread are not.
+    """
+    rows = np.maximum(weighted, 0.0)
+    seen = np.maximum(rows @ ~X.missing, 1e-300)
+    variances = rows @ X.variances / seen
+    if not matrix:
+        return np.maximum(covariance - variances, LEAST_LEFT * covariance)
+    mean = np.diag(variances)
+    if X.noise.ndim == 3:
+        mean = np.einsum("n,nij->ij", rows, X.noise) / np.sqrt(seen[:, None] * seen)
+    return _take_off(covariance, mean)
+
+
+def _take_off(covariance: Array, noise: Array) -> Array:
+    """The difference of two covariances, but no less than a part of the first in any direction."""
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 1e-12 * max(float(values[-1]), 1e-300)))
+    inverse = np.linalg.inv(root)
+    share, axes = np.linalg.eigh(inverse @ noise @ inverse.T)
+    axes = root @ axes
+    return np.asarray((axes * np.maximum(1.0 - share, LEAST_LEFT)) @ axes.T)
