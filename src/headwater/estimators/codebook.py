@@ -133,6 +133,8 @@ def _unique(column: object, name: str) -> tuple[str, list[Category], NDArray[np.
         large = next((value for value in plain if value is not None and abs(value) > LARGEST), None)
         if large is not None:
             raise ValueError(f"column {name} holds {large:g}, which is not a category: it must be at most {LARGEST:g} in size")
+    if encoded is not array and None not in plain:  # Arrow lists what it finds as the rows have it
+        return (kind if plain else ""), plain, indices
     used, places = np.unique(indices, return_inverse=True)
     # In the order in which rows have them, so that codes do not depend on how rows came in chunks.
     first = np.full(len(used), len(indices))
@@ -182,6 +184,8 @@ def first_rows(before: Sequence[int], codes: Sequence[Array]) -> NDArray[np.int6
     """Return the rows, in order, in which some column has a code beyond those that it had before that row."""
     found: set[int] = set()
     for size, column in zip(before, codes, strict=True):
+        if not np.nanmax(column, initial=-1.0) >= size:
+            continue
         _, rows = np.unique(column, return_index=True)
         found.update(int(row) for row in rows if column[row] >= size)  # NaN is not
     return np.array(sorted(found), dtype=np.int64)

@@ -117,7 +117,7 @@ class TableMixture(GapAnswers, FamilyMixture):
         chunk = self._as_rows(X, learning=True)
         assert isinstance(chunk, EncodedChunk)
         schema, rows = self._schema, np.asarray(chunk.X)
-        empty = np.isnan(rows).all(axis=1)
+        empty = _find_empty(rows)
         if empty.any() and _has_length(sample_weight, len(rows)) and _has_length(labels, len(rows)):
             if empty.all() and not self._has_state():
                 raise ValueError(NO_VALUES)
@@ -159,7 +159,7 @@ class TableMixture(GapAnswers, FamilyMixture):
     ) -> tuple[Batch, Learner]:
         """Return the rows that have a value, and the learner."""
         batch, learner = super()._take(X, sample_weight, labels, reset, going_on)
-        empty = np.isnan(batch.X).all(axis=1)
+        empty = _find_empty(batch.X)
         if reset and len(empty) and empty.all():
             raise ValueError(NO_VALUES)
         return (batch[~empty] if empty.any() else batch), learner
@@ -297,6 +297,13 @@ class TableMixture(GapAnswers, FamilyMixture):
             other._runtime = recode_runtime(model._runtime, learner, joint.columns, book.codes_in(joint))
             aligned.append(other)
         return aligned
+
+
+def _find_empty(rows: Array) -> NDArray[np.bool_]:
+    """Which rows have no value; a column that has all of its values spares a look at each row."""
+    if any(not np.isnan(column).any() for column in rows.T):
+        return np.zeros(len(rows), dtype=np.bool_)
+    return np.asarray(np.isnan(rows).all(axis=1))
 
 
 def _has_length(values: Values, rows: int) -> bool:

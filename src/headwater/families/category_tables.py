@@ -25,6 +25,7 @@ from headwater.families.components import ComponentStatistics
 from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
 from headwater.families.family import Family
 from headwater.families.geometry import Geometry, RowGeometry
+from headwater.kernels.category_tables import add_log_probabilities, count_categories
 
 SEEDED_CATEGORIES = 16  # most frequent categories of a column in the warm-up, which seeds use
 LEAST_PROBABILITY = 1e-300
@@ -95,14 +96,10 @@ class CategoryTables(Family[CategoryPrior, CategoryStatistics, CategoryParameter
         return Geometry(np.zeros(view.shape[1]), np.ones(view.shape[1]), (np.ascontiguousarray(view),))
 
     def log_densities(self, parameters: CategoryParameters, X: Array) -> Array:
-        gaps, codes = self._codes(X)
-        found = np.zeros((len(X), self.n_components))
-        for column in range(X.shape[1]):
-            top = int(codes[:, column].max(initial=0)) + 1
-            values = np.ascontiguousarray(parameters.logs[:, column, :top].T)[codes[:, column]]
-            if gaps.size:
-                values[gaps[:, column]] = 0.0
-            found += values
+        codes, found = _codes(X), np.zeros((len(X), self.n_components))
+        cells = int(codes.max(initial=0)) + 1
+        table = np.ascontiguousarray(parameters.logs[:, :, :cells].transpose(1, 2, 0))
+        add_log_probabilities(codes, table, found)
         return found
 
     def collect(self, parameters: CategoryParameters, X: Array, responsibilities: Array) -> CategoryStatistics:
@@ -154,20 +151,17 @@ class CategoryTables(Family[CategoryPrior, CategoryStatistics, CategoryParameter
         """Return Dirichlet parameters (K, d, capacity + 1) of the belief about every table."""
         return prior.concentration + np.maximum(totals.table, 0.0)
 
-    def _codes(self, X: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Gaps (n, d), empty if there are none, and codes with 0 in their place."""
-        gaps = np.isnan(X)
-        if gaps.any():
-            return gaps, np.where(gaps, 0.0, X).astype(np.int64)
-        return np.empty((0, 0), dtype=np.bool_), X.astype(np.int64)
-
     def _count(self, X: Array, shares: Array) -> Array:
         """Sums (K, d, capacity + 1) of the shares (n, K) of rows by their category in each column."""
-        gaps, codes = self._codes(X)
-        k, cells = shares.shape[1], self.capacity + 1
-        table = np.zeros((X.shape[1], cells, k))
-        for column in range(X.shape[1]):
-            weights = np.where(gaps[:, column, None], 0.0, shares) if gaps.size else shares
-            places = codes[:, column, None] * k + np.arange(k)
-            table[column].reshape(-1)[:] = np.bincount(places.ravel(), weights.ravel(), minlength=cells * k)
-        return np.ascontiguousarray(np.moveaxis(table, 2, 0))
+        codes = _codes(X)
+        cells = int(codes.max(initial=0)) + 1
+        used = np.zeros((X.shape[1], cells, shares.shape[1]))
+        count_categories(codes, np.ascontiguousarray(shares), used)
+        table = np.zeros((shares.shape[1], X.shape[1], self.capacity + 1))
+        table[:, :, :cells] = used.transpose(2, 0, 1)
+        return table
+
+
+def _codes(X: Array) -> NDArray[np.int64]:
+    """Codes (n, d) of rows; -1 for gaps."""
+    return np.where(np.isnan(X), -1.0, X).astype(np.int64)

@@ -193,6 +193,10 @@ class Family(ABC, Generic[Prior, Stats, Params]):
 
     # Rows
 
+    def prepare(self, X: Matrix) -> Matrix:
+        """Return rows in the form that densities and statistics of one E-step share; by default as they are."""
+        return X
+
     def estep(
         self,
         parameters: Params,
@@ -215,10 +219,11 @@ class Family(ABC, Generic[Prior, Stats, Params]):
 
         def work(slab: int, start: int, stop: int) -> tuple[float, Stats | None]:
             rows, score = slice(start, stop), 0.0
+            X = self.prepare(batch.X[rows])
             if given:
                 shares = responsibilities[rows]
             else:
-                shares = log_densities(parameters, batch.X[rows]) + log_weights
+                shares = log_densities(parameters, X) + log_weights
                 found = posterior(shares, batch.labels[rows])
                 score = float(weights[rows] @ found)
                 if scores.size:
@@ -226,7 +231,7 @@ class Family(ABC, Generic[Prior, Stats, Params]):
                 if responsibilities.size:
                     responsibilities[rows] = shares
             weighted = shares * weights[rows, None] if learning else shares
-            return score, collect(parameters, batch.X[rows], weighted) if learning else None
+            return score, collect(parameters, X, weighted) if learning else None
 
         done = run_slabs(work, len(batch), n_threads)
         for _, part in done:

@@ -44,6 +44,20 @@ class Block:
 
 
 @dataclass(frozen=True)
+class CutRows:
+    """Rows, cut into the columns of the blocks."""
+
+    number: int
+    blocks: tuple[Matrix, ...]
+
+    def __len__(self) -> int:
+        return self.number
+
+    def __iter__(self) -> Iterator[Matrix]:
+        return iter(self.blocks)
+
+
+@dataclass(frozen=True)
 class ProductStatistics(ComponentStatistics):
     """Rows (K,) of each component, and the statistics of every block."""
 
@@ -192,10 +206,14 @@ class Product(Family[ProductPrior, ProductStatistics, ProductParameters]):
 
     # Rows
 
+    def prepare(self, X: Matrix) -> CutRows:
+        """Return the rows cut into blocks, which densities and statistics share."""
+        return X if isinstance(X, CutRows) else CutRows(len(X), tuple(block.rows(X) for block in self.blocks))
+
     def log_densities(self, parameters: ProductParameters, X: Array) -> Array:
         found = np.zeros((len(X), self.n_components))
-        for block, one in zip(self.blocks, parameters.blocks, strict=True):
-            found += block.family.log_densities(one, block.rows(X))
+        for block, one, rows in zip(self.blocks, parameters.blocks, self.prepare(X), strict=True):
+            found += block.family.log_densities(one, rows)
         return found
 
     def conditional(self, parameters: ProductParameters, X: Array, missing: Mask) -> ConditionalLaw:
@@ -209,8 +227,8 @@ class Product(Family[ProductPrior, ProductStatistics, ProductParameters]):
         return ProductLaw(np.where(missing, 0.0, X), missing, self.n_components, tuple(laws))
 
     def collect(self, parameters: ProductParameters, X: Array, responsibilities: Array) -> ProductStatistics:
-        parts = zip(self.blocks, parameters.blocks, strict=True)
-        blocks = tuple(block.family.collect(one, block.rows(X), responsibilities) for block, one in parts)
+        parts = zip(self.blocks, parameters.blocks, self.prepare(X), strict=True)
+        blocks = tuple(block.family.collect(one, rows, responsibilities) for block, one, rows in parts)
         return ProductStatistics.of(responsibilities.sum(axis=0), blocks)
 
     def collect_seeds(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> ProductStatistics:

@@ -1,0 +1,213 @@
+"""Tables of numbers, categories and counts: rows a second, StepMix beside it, and a column of labels predicted.
+
+``python -m pages tables`` measures it and writes docs/benchmarks/tables.md. Everything is on one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+import headwater as hw
+from benchmarks.timing import one_thread
+from pages.page import Measures, Page
+from pages.results import Figures, Results
+
+NUMBERS, CATEGORIES, COUNTS, LEVELS = 5, 5, 3, 6
+CHUNK = 50_000
+LABELLED = ("magic04", "cat_mushroom", "cat_nursery")
+STARTS = 3  # of both sides, of which the best counts
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Rows of the tables that are made, of the real ones at most, and components of the classifiers."""
+
+    learned: int = 1_000_000
+    compared: tuple[int, ...] = (10_000, 100_000)
+    labelled: int = 1_000_000
+    components: tuple[int, ...] = (10, 20)
+    splits: int = 3
+
+
+def make_table(rows: int, k: int, counts: int, seed: int) -> np.ndarray[Any, Any]:
+    """Rows of k groups: numbers, codes of categories, counts."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(k, size=rows)
+    numbers = rng.normal(size=(rows, NUMBERS)) + 2.0 * rng.normal(size=(k, NUMBERS))[group]
+    tables = rng.dirichlet(np.ones(LEVELS), size=(k, CATEGORIES))
+    bounds = np.cumsum(tables, axis=2)[..., :-1]
+    codes = [(rng.random((rows, 1)) > bounds[group, at]).sum(axis=1) for at in range(CATEGORIES)]
+    events = rng.poisson(rng.gamma(2.0, 2.0, size=(k, counts))[group])
+    return np.column_stack([numbers, *codes, events]).astype(float)
+
+
+def kinds_of(counts: int) -> dict[int, str]:
+    kinds = ["gaussian"] * NUMBERS + ["categorical"] * CATEGORIES + ["poisson"] * counts
+    return dict(enumerate(kinds))
+
+
+# Rows a second
+
+
+def measure_rates(scale: Scale, data: Path | None) -> Measures:
+    yield "stream", partial(measure_rate, scale.learned)
+
+
+def measure_rate(rows: int) -> Figures:
+    """Learn a stream of encoded rows in chunks, after a warm-up that is not timed."""
+    X = make_table(rows + CHUNK, 8, COUNTS, seed=0)
+    with one_thread():
+        model = hw.MixedMixture(8, columns=kinds_of(COUNTS), n_threads=1, random_state=0).partial_fit(X[:CHUNK])
+        begin = perf_counter()
+        for start in range(CHUNK, len(X), CHUNK):
+            model.partial_fit(X[start : start + CHUNK])
+        seconds = perf_counter() - begin
+    return {"rows": rows, "seconds": seconds, "rate": rows / seconds / 1e6}
+
+
+# StepMix
+
+
+def measure_peers(scale: Scale, data: Path | None) -> Measures:
+    if find_spec("stepmix") is not None:
+        for rows in scale.compared:
+            yield f"made-{rows}", partial(compare_peer, rows)
+
+
+def compare_peer(rows: int) -> Figures:
+    """Fit both to the end by maximum likelihood, from several starts each; the best of each counts, and the time of all."""
+    from stepmix.stepmix import StepMix
+
+    X, k = make_table(rows, 4, 0, seed=1), 4
+    blocks = {
+        "numbers": {"model": "gaussian_full", "n_columns": NUMBERS},
+        "categories": {"model": "categorical", "n_columns": CATEGORIES},
+    }
+    with one_thread():
+        ours = hw.MixedMixture(
+            k, columns=kinds_of(0), algorithm="em", tol=1e-9, max_iter=1000, prior_weight=1e-9, n_init=STARTS, n_threads=1,
+            random_state=0,
+        )  # fmt: skip
+        ours.fit(X[:500])  # kernels are compiled
+        begin = perf_counter()
+        ours.fit(X)
+        seconds = perf_counter() - begin
+        peer = StepMix(
+            k, measurement=blocks, init_params="kmeans", n_init=STARTS, abs_tol=1e-9, rel_tol=0.0, max_iter=1000,
+            random_state=0, verbose=0, progress_bar=0,
+        )  # fmt: skip
+        begin = perf_counter()
+        peer.fit(X)
+        theirs = perf_counter() - begin
+    one, other = float(ours.score(X)), float(peer.score(X))
+    passes, others = int(ours.n_iter_), int(peer.n_iter_)
+    return {
+        "rows": rows, "seconds": seconds, "peer_seconds": theirs, "score": one, "peer_score": other, "passes": passes,
+        "peer_passes": others,
+    }  # fmt: skip
+
+
+# Labels
+
+
+def measure_labels(scale: Scale, data: Path | None) -> Measures:
+    if data is not None:
+        for name in LABELLED:
+            for k in scale.components:
+                yield f"{name}-{k}", partial(measure_label, name, k, scale, data)
+
+
+def measure_label(name: str, k: int, scale: Scale, data: Path) -> Figures:
+    """Learn a table with its label as a stream, predict the label of other rows, and do the same by naive Bayes."""
+    import pandas as pd
+
+    table = pd.read_csv(data / name / f"{name}.csv.gz")
+    found: dict[str, list[float]] = {key: [] for key in ("accuracy", "error", "bayes", "bayes_error", "seconds")}
+    for split in range(scale.splits):
+        rows = table.sample(frac=1.0, random_state=split)[: scale.labelled]
+        cut = int(0.7 * len(rows))
+        one = _learn_label(rows[:cut], rows[cut:], k)
+        other = _naive_bayes(rows, cut)
+        for key, value in {**one, **other}.items():
+            found[key].append(value)
+    return {"set": name, "components": k, "rows": len(table), **{key: float(np.mean(part)) for key, part in found.items()}}
+
+
+def _learn_label(seen: Any, unseen: Any, k: int) -> dict[str, float]:
+    label = seen.columns[-1]
+    kinds = {name: "gaussian" if seen[name].dtype.kind in "if" else "categorical" for name in seen}
+    begin = perf_counter()
+    with one_thread():
+        model = hw.MixedMixture(k, columns=kinds, n_threads=1, random_state=0)
+        for start in range(0, len(seen), 1000):
+            model.partial_fit(seen[start : start + 1000])
+        view = model.classifier(label)
+        shares = view.predict_proba(unseen.drop(columns=label))
+    accuracy, error = judge(shares, view.classes_, unseen[label].to_numpy())
+    return {"accuracy": accuracy, "error": error, "seconds": perf_counter() - begin}
+
+
+def _naive_bayes(rows: Any, cut: int) -> dict[str, float]:
+    from sklearn.naive_bayes import CategoricalNB, GaussianNB
+    from sklearn.preprocessing import OrdinalEncoder
+
+    label = rows.columns[-1]
+    X, y = rows.drop(columns=label), rows[label].to_numpy()
+    if all(kind.kind in "if" for kind in X.dtypes):
+        bayes, values = GaussianNB(), X.to_numpy()
+    else:
+        encoder = OrdinalEncoder().fit(X)
+        bayes, values = CategoricalNB(min_categories=[len(one) for one in encoder.categories_]), encoder.transform(X)
+    bayes.fit(values[:cut], y[:cut])
+    accuracy, error = judge(bayes.predict_proba(values[cut:]), bayes.classes_, y[cut:])
+    return {"bayes": accuracy, "bayes_error": error}
+
+
+def judge(shares: Any, classes: Any, truth: Any) -> tuple[float, float]:
+    """Return the share of right answers, and how far it is from what the classifier claims, over ten bins of claims."""
+    right, claimed = classes[shares.argmax(axis=1)] == truth, shares.max(axis=1)
+    bins = np.minimum((10.0 * claimed).astype(int), 9)
+    apart = [abs(right[bins == at].mean() - claimed[bins == at].mean()) * np.mean(bins == at) for at in np.unique(bins)]
+    return float(right.mean()), float(np.sum(apart))
+
+
+# The page
+
+
+def show_rate(results: Results) -> Mapping[str, Any]:
+    return results.of("rate")[0]
+
+
+def show_peers(results: Results) -> dict[str, Any]:
+    lines = results.of("peers")
+    for one in lines:
+        one["ratio"] = one["peer_seconds"] / one["seconds"]
+        one["apart"] = (one["score"] - one["peer_score"]) / abs(one["peer_score"])
+    return {"lines": lines, "close": all(one["apart"] >= -1e-6 for one in lines)}
+
+
+def show_labels(results: Results) -> dict[str, Any]:
+    lines = results.of("labels")
+    return {"lines": lines, "near": all(one["accuracy"] >= one["bayes"] - 0.02 for one in lines)}
+
+
+PAGE = Page(
+    name="tables",
+    room="benchmarks",
+    parts={"rate": measure_rates, "peers": measure_peers, "labels": measure_labels},
+    full=Scale(),
+    quick=Scale(learned=20_000, compared=(1000,), labelled=1500, components=(4,), splits=1),
+    minutes=4.0,
+    seeds="0 to 2",
+    values={"rate": show_rate, "peers": show_peers, "labels": show_labels},
+    silent=(ConvergenceWarning,),
+)
