@@ -30,7 +30,7 @@ from headwater.kernels.parallel import one_blas_thread
 from headwater.registry import make_provisional_learner
 
 # Options that the schema of a model that continues has settled.
-SCHEMA_OPTIONS = ("columns", "exclude", "categories")
+SCHEMA_OPTIONS = ("columns", "exclude", "categories", "dates")
 
 
 def fit(

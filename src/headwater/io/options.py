@@ -13,6 +13,7 @@ from headwater.core.validation import one_line
 from headwater.io.read_errors import explain_read_errors
 
 CATEGORY_POLICIES = ("refuse", "one-hot", "drop", "keep")
+DATE_POLICIES = ("refuse", "parts")
 MISSING_POLICIES = ("refuse", "drop", "keep", "blank", "zero")
 VOCABULARY_MODES = ("first", "open", "known")
 
@@ -32,6 +33,7 @@ class Options:
     text: str | int | None = None
     categories: str = "refuse"
     missing: str = "refuse"
+    dates: str = "refuse"
     chunk_rows: int | None = None
     shuffle: int = 0
     seed: int = 0
@@ -57,6 +59,7 @@ def make_options(**given: Any) -> Options:
     """Return the options, or refuse one in a sentence."""
     _check_choice("categories", given["categories"], CATEGORY_POLICIES)
     _check_choice("missing", given["missing"], MISSING_POLICIES)
+    _check_choice("dates", given["dates"], DATE_POLICIES)
     given["columns"] = None if given["columns"] is None else _check_columns("columns", given["columns"])
     if given["columns"] == ():
         raise ValueError("columns must name at least one column, got none")

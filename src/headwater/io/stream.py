@@ -290,6 +290,7 @@ def stream(
     key: str | int | None = None,
     categories: str = "refuse",
     missing: str = "refuse",
+    dates: str = "refuse",
     chunk_rows: int | str = "auto",
     shuffle: int = 0,
     seed: int = 0,
@@ -333,6 +334,9 @@ def stream(
     missing : {"refuse", "drop", "keep", "blank", "zero"}, default="refuse"
         What becomes of a row that lacks a value: "keep" leaves NaN in its place, "blank" makes the whole row NaN (for hidden
         Markov models), "drop" leaves it out, "zero" puts a zero.
+    dates : {"refuse", "parts"}, default="refuse"
+        What becomes of columns of dates and times, if `categories` do not take them: "parts" are hour and weekday as angles
+        (sine and cosine) and the day of the year.
     chunk_rows : int or "auto", default="auto"
         Rows of a chunk; "auto" is about 4 MB.
     shuffle : int, default=0
@@ -387,7 +391,8 @@ def stream(
     """
     options = make_options(
         format=format, columns=columns, exclude=exclude, keep=keep, target=target, weight=weight, label=label, key=key,
-        text=text, categories=categories, missing=missing, chunk_rows=chunk_rows, shuffle=shuffle, seed=seed, header=header,
+        text=text, categories=categories, missing=missing, dates=dates, chunk_rows=chunk_rows, shuffle=shuffle, seed=seed,
+        header=header,
         delimiter=delimiter, decimal=decimal, array=array, width=width, vocabulary=vocabulary, lowercase=lowercase,
         shortest=shortest, stop_words=stop_words, symbols=symbols,
     )  # fmt: skip

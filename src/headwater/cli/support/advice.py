@@ -7,7 +7,7 @@ import re
 # Arguments that have an option; other parameters of models are given by --set, other read options by --read.
 OPTIONS = {
     **{name: f"--{name}" for name in ("format", "columns", "exclude", "target", "weight", "label", "key", "text")},
-    **{name: f"--{name}" for name in ("categories", "missing", "vocabulary", "shuffle", "seed", "algorithm", "keep")},
+    **{name: f"--{name}" for name in ("categories", "missing", "dates", "vocabulary", "shuffle", "seed", "algorithm", "keep")},
     **{name: f"--{name}" for name in ("rounds", "passes", "checkpoint")},
     "security": "--tls-cert",
     "part_rows": "--part-rows",

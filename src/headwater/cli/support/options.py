@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headwater.io.stream import Stream
 
 # Options that the schema of a fitted model has settled.
-SCHEMA_OPTIONS = ("columns", "exclude", "target", "weight", "label", "key", "categories", "vocabulary")
+SCHEMA_OPTIONS = ("columns", "exclude", "target", "weight", "label", "key", "categories", "dates", "vocabulary")
 
 
 def _read_option(flag: str, text: str, **more: Any) -> object:
@@ -63,6 +63,7 @@ class ReadOptions:
     text: Annotated[str | None, _read_option("--text", "Column of text, whose words are counted.")] = None
     categories: Annotated[str | None, _read_option("--categories", "Columns of words: refuse, one-hot, drop or keep.")] = None
     missing: Annotated[str | None, _read_option("--missing", "Missing values: refuse, drop, keep, blank or zero.")] = None
+    dates: Annotated[str | None, _read_option("--dates", "Dates and times: refuse, or parts of them as numbers.")] = None
     vocabulary: Annotated[str | None, _read_option("--vocabulary", "Words of texts: first, open, or a number to hash to.")] = (
         None
     )

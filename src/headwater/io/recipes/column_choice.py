@@ -10,6 +10,7 @@ from headwater.io.options import Options
 from headwater.io.read_errors import StreamError, column_phrase, quote_names
 from headwater.io.recipes import arrow_columns
 from headwater.io.recipes.companions import ROLES, plan_companions
+from headwater.io.recipes.date_parts import kind_of_dates
 from headwater.io.recipes.kept_columns import KeptColumns, value_type
 from headwater.io.recipes.recipe import Recipe
 from headwater.io.recipes.tables import Input, TableHead, TableRecipe
@@ -35,6 +36,10 @@ def plan_table(head: TableHead, options: Options, place: str) -> TableRecipe | T
         named = (resolve_column(one, head.names, place, "columns") or "" for one in options.columns)
         chosen = [name for name in dict.fromkeys(named) if name not in excluded]
     typed = options.categories == "keep"
+    if typed and options.dates == "parts":
+        raise StreamError(
+            "dates='parts' makes numbers of columns, and categories='keep' passes them on as they are: choose one"
+        )
     inputs = tuple(Input(name) for name in chosen) if typed else _inputs(chosen, head, options, place)
     if not inputs:
         raise StreamError(f"{place} has no column to learn from; it has {quote_names(head.names)}")
@@ -84,7 +89,13 @@ def resolve_column(name: str | int | None, names: tuple[str, ...], place: str, r
 
 
 def _inputs(chosen: list[str], head: TableHead, options: Options, place: str) -> tuple[Input, ...]:
-    odd = [name for name in chosen if name in head.types and not arrow_columns.is_number(head.types[name])]
+    dates = {}
+    if options.dates == "parts":
+        found = {name: kind_of_dates(head.types[name]) for name in chosen if name in head.types}
+        dates = {name: kind for name, kind in found.items() if kind is not None}
+    odd = [
+        name for name in chosen if name in head.types and name not in dates and not arrow_columns.is_number(head.types[name])
+    ]
     if options.categories == "refuse" and head.guessed and head.sample:
         # Where the reader meets what is no number, it can say the line.
         odd = [
@@ -94,16 +105,18 @@ def _inputs(chosen: list[str], head: TableHead, options: Options, place: str) ->
         ]
     if options.categories == "drop":
         words = set(odd)
-        return tuple(Input(name) for name in chosen if name not in words)
+        return tuple(Input(name, dates=dates.get(name)) for name in chosen if name not in words)
     nested = [name for name in odd if not arrow_columns.is_category(head.types[name])]
     if odd and (options.categories == "refuse" or nested):
         wrong = odd if options.categories == "refuse" else nested
         kinds = ", ".join(dict.fromkeys(str(head.types[name]) for name in wrong))
         ways = "exclude=" if nested else "categories='one-hot', categories='drop', or exclude="
+        if any(kind_of_dates(head.types[name]) for name in wrong):
+            ways = ways.replace("or exclude=", "dates='parts', or exclude=") if not nested else f"dates='parts', or {ways}"
         raise StreamError(f"{place} holds no numbers in {column_phrase(wrong)} ({kinds:.120}): use {ways}")
     return tuple(
         Input(name, arrow_columns.find_levels(head.sample(name), f"column {name!r} of {place}"))
         if name in odd and head.sample
-        else Input(name)
+        else Input(name, dates=dates.get(name))
         for name in chosen
     )

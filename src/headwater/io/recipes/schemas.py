@@ -9,6 +9,7 @@ from headwater.io.options import MISSING_POLICIES, Options
 from headwater.io.recipes import documents, sequences, sparse, tables, typed_columns
 from headwater.io.recipes.arrow_columns import LEVEL_LIMIT
 from headwater.io.recipes.companions import ROLES, Companions, refuse_roles
+from headwater.io.recipes.date_parts import KINDS as DATE_KINDS
 from headwater.io.recipes.recipe import Recipe
 from headwater.io.schema_fields import Schema, check_field, read_flag, read_integer, read_texts
 from headwater.io.vocabulary import VOCABULARY_LIMIT, Tokenizer
@@ -48,7 +49,9 @@ def _table_recipe(schema: Schema, options: Options) -> tables.TableRecipe:
     chosen = []
     for one in inputs or ():
         check_field(isinstance(one, Mapping) and isinstance(one.get("name"), str), "inputs", one)
-        chosen.append(tables.Input(one["name"], read_texts(one, "levels", LEVEL_LIMIT)))
+        dates = one.get("dates")
+        check_field(dates is None or dates in DATE_KINDS, "inputs", one)
+        chosen.append(tables.Input(one["name"], read_texts(one, "levels", LEVEL_LIMIT), dates))
     names = [one.name for one in chosen]
     check_field(len(set(names)) == len(names), "inputs", names)
     named = read_flag(schema, "named", True)

@@ -15,6 +15,7 @@ from headwater.io.blocks import Block
 from headwater.io.read_errors import StreamError, column_phrase, explain_read_errors, quote_names
 from headwater.io.recipes import arrow_columns
 from headwater.io.recipes.companions import Companions, concatenate_companions, fill_absent_rows
+from headwater.io.recipes.date_parts import KINDS, to_parts, type_of_dates
 from headwater.io.recipes.kept_columns import KeptColumns
 
 if TYPE_CHECKING:
@@ -43,10 +44,33 @@ class TableHead:
 
 @dataclass(frozen=True)
 class Input:
-    """A column that is learned from; with levels, it becomes a column of zeros and ones for each."""
+    """A column that is learned from; with levels, it becomes a column of zeros and ones for each, with dates their parts."""
 
     name: str
     levels: tuple[str, ...] | None = None
+    dates: str | None = None  # a kind of `date_parts`
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the columns that it becomes."""
+        if self.dates is not None:
+            return [f"{self.name}:{part}" for part in KINDS[self.dates]]
+        return [self.name] if self.levels is None else [f"{self.name}={level}" for level in self.levels]
+
+    def schema(self) -> dict[str, object]:
+        """Return the column in values that JSON can hold."""
+        found: dict[str, object] = {"name": self.name}
+        if self.levels is not None:
+            found["levels"] = list(self.levels)
+        return found if self.dates is None else {**found, "dates": self.dates}
+
+    def column_type(self) -> pa.DataType:
+        """Return how to read it from a file that has no types of its own."""
+        import pyarrow as pa
+
+        if self.dates is not None:
+            return type_of_dates(self.dates)
+        return pa.float64() if self.levels is None else pa.string()
 
 
 @dataclass(frozen=True)
@@ -67,11 +91,7 @@ class TableRecipe:
     @property
     def names(self) -> list[str]:
         """Names of the columns of X."""
-        return [
-            label
-            for one in self.inputs
-            for label in ([one.name] if one.levels is None else [f"{one.name}={level}" for level in one.levels])
-        ]
+        return [label for one in self.inputs for label in one.labels]
 
     @property
     def chunk_rows(self) -> int:
@@ -85,9 +105,7 @@ class TableRecipe:
 
     def schema(self) -> dict[str, object]:
         """Return the recipe in values that JSON can hold."""
-        inputs = [
-            {"name": one.name} if one.levels is None else {"name": one.name, "levels": list(one.levels)} for one in self.inputs
-        ]
+        inputs = [one.schema() for one in self.inputs]
         missing = "drop" if self.missing == MARK_MISSING else self.missing
         found = {"kind": "table", "inputs": inputs, "missing": missing, "named": self.named, **self.companions.schema()}
         return {**found, "complex": True} if self.complex else found
@@ -98,9 +116,7 @@ class TableRecipe:
 
     def types(self) -> dict[str, pa.DataType]:
         """Return how to read the columns of a file that has no types of its own."""
-        import pyarrow as pa
-
-        found = {one.name: pa.float64() if one.levels is None else pa.string() for one in self.inputs}
+        found = {one.name: one.column_type() for one in self.inputs}
         return self.kept.types() | found | self.companions.types()
 
     def filter_rows(self, block: Block) -> Block:
@@ -170,6 +186,11 @@ class TableRecipe:
         at = 0
         for one in self.inputs:
             column = block.rows.column(one.name)
+            if one.dates is not None:
+                width = len(one.labels)
+                out[:, at : at + width] = to_parts(column, one.dates, f"column {one.name!r} of {block.name}")
+                at += width
+                continue
             if one.levels is None:
                 out[:, at] = arrow_columns.to_numbers(column, f"column {one.name!r} of {block.name}")
                 at += 1
