@@ -361,3 +361,10 @@ def test_credible_intervals_of_a_table_hold_the_truth(model):
 def test_scikit_learns_checks(view):
     results = estimator_checks.check_estimator(view, expected_failed_checks=EXPECTED_FAILURES, on_skip=None, on_fail=None)
     assert [(result["check_name"], str(result["exception"])) for result in results if result["status"] == "failed"] == []
+
+
+def test_a_column_of_which_no_category_was_seen_keeps_its_gaps():
+    table = people(200).assign(nothing=None)
+    model = hw.MixedMixture(2, columns={"nothing": "categorical"}, random_state=0).fit(table)
+    assert model.impute(table[:2])["nothing"].isna().all()
+    assert np.isnan(model.explain(table[:2]).tail[:, -1]).all()

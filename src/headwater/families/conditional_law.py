@@ -84,7 +84,7 @@ class IndependentColumns(ConditionalLaw):
     @property
     def _seen(self) -> Mask:
         """Observed entries (n, d) that have a law."""
-        seen = ~self.missing
+        seen = ~self.missing & ~np.isnan(self.rows)  # what is NaN and not missing is a column that nothing is known of
         seen[:, list(self.given)] = False
         return seen
 
