@@ -154,6 +154,33 @@ STUDENT_MODELS = [
 ]  # fmt: skip
 
 
+BACKGROUND_MODELS = [
+    kind(
+        **{
+            "n_components": 3, "algorithm": algorithm, "background": True, "warm_up": 120, "random_state": 0,
+            **plain(algorithm), **options,
+        }
+    )
+    for kind, algorithm, options in (
+        (hw.GaussianMixture, "auto", {}), (hw.GaussianMixture, "vb", {"covariance_type": "diag"}),
+        (hw.GaussianMixture, "em", {"covariance_type": "tied"}), (hw.GaussianMixture, "online-em", {}),
+        (hw.GaussianMixture, hw.OnlineEM(batch_size=1), {"covariance_type": "diag"}),
+        (hw.GaussianMixture, hw.SatoEM(batch_size=40), {"scale_columns": True}),
+        (hw.GaussianMixture, hw.BayesianOnlineEM(batch_size=40), {"covariance_type": "spherical"}),
+        (hw.GaussianMixture, hw.OnlineVB(batch_size=40), {"background": 0.05}),
+        (hw.GaussianMixture, "em", {"background": 0.05}),
+        (hw.GaussianMixture, hw.QuasiBayes(batch_size=40), {}), (hw.GaussianMixture, hw.SimulatedEM(n_samples=3), {}),
+        (hw.GaussianMixture, "auto", {"half_life": 80.0}), (hw.GaussianMixture, "auto", {"parts": 3, "reservoir": 250}),
+        (hw.GaussianMixture, "auto", {"n_components": "auto", "reservoir": 250}),
+        (hw.GaussianMixture, hw.Auto(batch_size=40), {"half_life": "auto", "reservoir": 250}),
+        (hw.GaussianMixture, "auto", {"covariance_type": "factor", "n_factors": 1}),
+        (GapFed, "auto", {"reservoir": 250}), (GapFed, "vb", {"covariance_type": "diag"}),
+        (hw.MixedMixture, "auto", {"columns": {1: "poisson", 2: "bernoulli", 3: "categorical"}, "max_categories": 8}),
+        (hw.MixedMixture, "vb", {"columns": {1: "poisson", 2: "bernoulli", 3: "categorical"}, "max_categories": 8}),
+    )
+]  # fmt: skip
+
+
 DIRECTION_MODELS = [
     hw.VonMisesFisherMixture(3, algorithm=algorithm, warm_up=120, random_state=0, **{**plain(algorithm), **options})
     for algorithm, options in (

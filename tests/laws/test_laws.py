@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 from law_table import (
     ANALYSER_MODELS,
     ARRIVAL_MODELS,
+    BACKGROUND_MODELS,
     CHAIN_MODELS,
     COLUMN_MODELS,
     COUNT_MODELS,
@@ -149,9 +150,10 @@ DIRECTION_CASES = [
     for number, model in enumerate(DIRECTION_MODELS + ANALYSER_MODELS)
     for law in applicable_laws(model)
 ]
+HEAVY_OFTEN = (0, 2, 16, 18, 21, 22, 39, 40)
 HEAVY_CASES = [
-    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in (0, 2, 16, 18) else pytest.mark.slow)
-    for number, model in enumerate(STUDENT_MODELS)
+    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in HEAVY_OFTEN else pytest.mark.slow)
+    for number, model in enumerate(STUDENT_MODELS + BACKGROUND_MODELS)
     for law in applicable_laws(model)
 ]
 REGRESSION_CASES = [

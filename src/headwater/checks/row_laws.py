@@ -154,7 +154,9 @@ def the_state_is_finite(estimator: StreamingEstimator, rows: Array) -> None:
     given = split_target(estimator, rows)
     assert np.isfinite(estimator.score_samples(*given)).all()
     if hasattr(estimator, "predict_proba"):
-        np.testing.assert_allclose(estimator.predict_proba(*given).sum(axis=1), 1.0)
+        outside = estimator.background_proba(*given) if hasattr(estimator, "background_proba") else 0.0
+        np.testing.assert_allclose(estimator.predict_proba(*given).sum(axis=1) + outside, 1.0)
+        assert np.max(outside) == 0.0 or estimator.background, "rows belong to a background that is not there"
     for method in ("transform", "impute", "source"):
         if hasattr(estimator, method):
             assert np.isfinite(getattr(estimator, method)(rows)).all(), f"{method} is not finite"

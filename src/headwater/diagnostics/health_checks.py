@@ -19,6 +19,7 @@ from headwater.diagnostics.health_evidence import (
 from headwater.diagnostics.health_stream import forgetting_findings, history_findings, refinement_findings, reservoir_findings
 from headwater.diagnostics.subject import ReadingView, Subject
 from headwater.kernels.parallel import one_blas_thread
+from headwater.models.mixture import Mixture
 
 DEAD_ROWS = 1.0  # effective rows; with fewer, a component is as its prior or start was
 DUPLICATE_NATS = 0.1  # symmetric divergence a row; as of means a third of a standard deviation apart
@@ -71,11 +72,12 @@ def sample_findings(subject: Subject, reading: ReadingView, brief: bool = False)
     learner, rows = subject.learner, reading.reservoir_rows(SCORED_ROWS)
     if rows is None:
         return None
-    if brief and 2.0 * len(rows) * learner.model.n_parameters(learner.width) > BRIEF_OPERATIONS:
+    model = reading.model if isinstance(learner.model, Mixture) else learner.model  # which may have grown
+    if brief and 2.0 * len(rows) * model.n_parameters(learner.width) > BRIEF_OPERATIONS:
         return None
     batch = Batch(rows.batch.X)
-    scores = learner.model.log_likelihood(reading.parameters, batch, learner.n_threads)
-    components = learner.model.posterior(reading.parameters, batch, learner.n_threads).argmax(axis=1)
+    scores = model.log_likelihood(reading.parameters, batch, learner.n_threads)
+    components = model.posterior(reading.parameters, batch, learner.n_threads).argmax(axis=1)
     return reservoir_findings(
         scores, rows.places, rows.batch.weights, reading.rows, subject.unit, subject.half_life, components
     )

@@ -30,10 +30,10 @@ class FactorAnswers:
     @property
     def _components(self: Any) -> Any:
         """Parameters of the components."""
-        return self._read().parameters.components
+        return self._component_part(self._read().parameters.components)
 
     def _factor_parameters(self: Any, name: str) -> Any:
-        if not isinstance(self._model.family, FactorGaussian):
+        if not isinstance(self._component_family, FactorGaussian):
             raise AttributeError(f"{name} exists only with covariance_type='factor', got {self.covariance_type!r}")
         return self._components
 

@@ -103,7 +103,7 @@ class FamilyMixture(MixtureEstimator):
         """Return mean and variance (K, d) of the components, for tables and descriptions; by default of rows that are drawn."""
         parameters, k = self._components, self.n_components_
         rng = np.random.default_rng(0)
-        draws = [self._model.family.sample(parameters, np.full(MOMENT_ROWS, one), rng) for one in range(k)]
+        draws = [self._component_family.sample(parameters, np.full(MOMENT_ROWS, one), rng) for one in range(k)]
         return np.array([rows.mean(axis=0) for rows in draws]), np.array([rows.var(axis=0) for rows in draws])
 
     def _moment_names(self) -> list[str]:
@@ -117,7 +117,7 @@ class FamilyMixture(MixtureEstimator):
     @property
     def _components(self) -> Any:
         """Parameters of the components, as the user sees them: what the family's readout made."""
-        return self._read().parameters.components
+        return self._component_part(self._read().parameters.components)
 
     def _described(self, width: int) -> Learner:
         self._check_parameters()

@@ -10,6 +10,7 @@ from headwater.core.statistics import Array
 from headwater.core.values import Rows, Values
 from headwater.diagnostics.component_description import column_names
 from headwater.diagnostics.intervals import CredibleIntervals, credible_intervals
+from headwater.estimators.background_answers import BackgroundAnswers
 from headwater.estimators.calls import reads
 from headwater.estimators.measured_rows import MeasuredRows
 from headwater.estimators.rounded_columns import cell_volumes, known_prior, prior_steps
@@ -18,7 +19,7 @@ from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianBelief
 
 
-class GaussianAnswers(MeasuredRows):
+class GaussianAnswers(BackgroundAnswers, MeasuredRows):
     """What was learned of Gaussian components, in the words and shapes of scikit-learn."""
 
     covariance_type: str
@@ -91,19 +92,19 @@ class GaussianAnswers(MeasuredRows):
     @reads
     def means_(self) -> Array:
         """Mean of each component."""
-        return self._family.means(self._read().parameters.components)
+        return self._family.means(self._component_part(self._read().parameters.components))
 
     @property
     @reads
     def covariances_(self) -> Array:
         """Covariance of each component, in the shape of `covariance_type`."""
-        return self._family.covariances(self._read().parameters.components)
+        return self._family.covariances(self._component_part(self._read().parameters.components))
 
     @property
     @reads
     def precisions_cholesky_(self) -> Array:
         """Upper triangular factors of the precisions."""
-        return self._family.precisions_cholesky(self._read().parameters.components)
+        return self._family.precisions_cholesky(self._component_part(self._read().parameters.components))
 
     @property
     @reads
@@ -128,7 +129,7 @@ class GaussianAnswers(MeasuredRows):
 
     @property
     def _family(self) -> Gaussian | FactorGaussian:
-        family = self._model.family
+        family = self._component_family
         assert isinstance(family, Gaussian | FactorGaussian)
         return family
 
@@ -137,4 +138,4 @@ class GaussianAnswers(MeasuredRows):
         if isinstance(family, FactorGaussian):
             raise AttributeError("covariance_type='factor' keeps only the mode of means and precisions, not their posterior")
         prior, statistics, count = self._proper_belief()
-        return family.belief(prior.components, statistics.scaled(count))
+        return family.belief(self._component_part(prior.components), self._component_part(statistics).scaled(count))

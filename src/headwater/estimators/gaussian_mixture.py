@@ -131,6 +131,12 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         error of variance step^2 / 12, and no covariance is less than it, so that components which sit on repeated values
         have densities that say something. 'auto' finds the steps on the rows of the warm-up (see `resolution_`). Algorithms
         that fold every row by itself take a readout for each row then, which is slow; moment matching refuses steps.
+    background : bool or float, default=False
+        Whether some rows belong to no component: broken ones, or some of another kind. With True there is a background beside
+        the components, a law so wide that any row may be its own, about the middle of the warm-up rows; its weight is learned.
+        A number up to 0.5 is its weight. So one broken row in a thousand neither makes a component nor moves a mean. Rows
+        of the background are -1 in `predict`, and the probabilities of `predict_proba` sum to what it leaves. Moment matching
+        has no background, and neither have starts that are given.
 
     Attributes
     ----------
@@ -142,6 +148,8 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         Half-life of each component now, in rows of the stream; infinite where nothing is forgotten.
     weights_ : ndarray of shape (n_components,)
         Weight of each component.
+    background_weight_ : float
+        With `background`, its weight: what the weights of the components lack of one.
     means_ : ndarray of shape (n_components, n_features)
         Mean of each component.
     covariances_, precisions_, precisions_cholesky_ : ndarray
@@ -194,7 +202,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
 
     _traits = replace(
         MixtureEstimator._traits,
-        shape_parameters=("n_components", "covariance_type", "scale_columns", "n_factors"),
+        shape_parameters=("n_components", "covariance_type", "scale_columns", "n_factors", "background"),
         prior_parameters=(
             "weight_concentration_prior",
             "mean_prior",
@@ -209,6 +217,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
             "covariance_type",
             "scale_columns",
             "n_factors",
+            "background",
             "half_life",
             "reg_covar",
             "weight_concentration_prior",
@@ -228,6 +237,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         "n_factors": [Interval(numbers.Integral, 1, None, closed="left")],
         "scale_columns": ["boolean"],
         "missing": [StrOptions({"accept", "error"})],
+        "background": ["boolean", Interval(numbers.Real, 0.0, 0.5, closed="right")],
         "dtype": [StrOptions(set(DTYPES)), None],
         "reg_covar": [Interval(numbers.Real, 0.0, None, closed="left")],
         "init_params": [StrOptions(set(INIT_PARAMS))],
@@ -242,7 +252,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
 
     @property
     def _describer(self) -> GaussianMixtureDescriber | FactorMixtureDescriber:
-        factors = self._has_state() and isinstance(self._model.family, FactorGaussian)
+        factors = self._has_state() and isinstance(self._component_family, FactorGaussian)
         return FactorMixtureDescriber(self) if factors else GaussianMixtureDescriber(self)
 
     def __init__(
@@ -278,6 +288,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         reservoir: int | Literal["auto"] = "auto",
         missing: Literal["accept", "error"] = "accept",
         resolution: Values = None,
+        background: bool | float = False,
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -309,6 +320,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         self.reservoir = reservoir
         self.missing = missing
         self.resolution = resolution
+        self.background = background
 
     @property
     def _takes_gaps(self) -> bool:
@@ -326,7 +338,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
 
     def _is_large(self, width: int) -> bool:
         dense = self.covariance_type in COVARIANCES and self.covariance_type != "factor"  # the others are refused later
-        if not dense or self.scale_columns or isinstance(self.n_components, str):
+        if not dense or self.scale_columns or self.background or isinstance(self.n_components, str):
             return False
         return COVARIANCES[self.covariance_type].dense_from(int(self.n_components), width)
 
@@ -338,7 +350,8 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         name = f"{type(self).__name__} with {self.covariance_type} covariance"
         resolution = check_resolution(self.resolution, width)
         if self.covariance_type == "factor":
-            return self._learner_of(factor_family(self, width, mean_prior, resolution), width, name, None, polish=True)
+            analysers = self._with_background(factor_family(self, width, mean_prior, resolution))
+            return self._learner_of(analysers, width, name, None, polish=True)
         kind = ScaledGaussian if self.scale_columns else Gaussian
         family = kind(
             self.n_components, self.covariance_type, self.reg_covar, mean_prior, self.mean_precision_prior,
@@ -346,7 +359,9 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         )  # fmt: skip
         family.check_prior(width)
         given = given_parameters(family, width, self.weights_init, self.means_init, self.precisions_init)
-        learner = self._learner_of(family, width, name, given, polish=self.means_init is None)
+        if given is not None and self.background:
+            raise ValueError("weights_init, means_init and precisions_init are starts of models without a background")
+        learner = self._learner_of(self._with_background(family), width, name, given, polish=self.means_init is None)
         if resolution is not None and learner.algorithm.projection is not None:
             raise ValueError(
                 f"resolution must be None for algorithm {learner.algorithm.word!r}, which projects beliefs without a bound on "

@@ -15,12 +15,14 @@ from headwater.core.algorithm import Algorithm
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.values import RandomState, Rows, Values
+from headwater.estimators.background_answers import BackgroundAnswers
 from headwater.estimators.calls import reads
 from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL, GAUSSIAN, POISSON, choose_kinds
 from headwater.estimators.family_mixture import FamilyMixture
 from headwater.estimators.rounded_columns import cell_volumes, known_prior, prior_steps
 from headwater.estimators.table_mixture import TableMixture, category_indicators, indicators
 from headwater.estimators.table_schema import TableSchema
+from headwater.families.background import Background
 from headwater.families.bernoulli import Bernoulli, BernoulliParameters
 from headwater.families.category_tables import CategoryParameters, CategoryTables
 from headwater.families.column_steps import check_resolution
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-class MixedMixture(TableMixture):
+class MixedMixture(TableMixture, BackgroundAnswers):
     """A mixture for a table as it is: numbers, categories, yes and no, counts, and gaps.
 
     Given the component, numbers are Gaussian (together, with one covariance matrix), and every other column is independent:
@@ -91,11 +93,16 @@ class MixedMixture(TableMixture):
         Parts that rows are dealt to in turns; each is learned on its own thread, and they are merged when the model is read.
     reservoir : int or 'auto', default='auto'
         Rows of the random sample that a stream keeps, by which algorithm 'auto' refines the model.
+    background : bool or float, default=False
+        Whether some rows belong to no component, as in `GaussianMixture`: they are -1 in `predict`. In the background numbers
+        and counts may be anywhere, and flags and categories are all as probable.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
         Weight of each component.
+    background_weight_ : float
+        With `background`, its weight: what the weights of the components lack of one.
     columns_ : dict
         What each column is, by its name.
     means_, covariances_ : ndarray
@@ -146,6 +153,7 @@ class MixedMixture(TableMixture):
         "resolution": [None, StrOptions({"auto"}), Interval(numbers.Real, 0.0, None, closed="left"), "array-like"],
         "max_categories": [Interval(numbers.Integral, 2, 65536, closed="both")],
         "prior_weight": [Interval(numbers.Real, 0.0, None, closed="neither")],
+        "background": ["boolean", Interval(numbers.Real, 0.0, 0.5, closed="right")],
     }
     _traits = replace(
         TableMixture._traits,
@@ -158,8 +166,15 @@ class MixedMixture(TableMixture):
             "resolution",
             "max_categories",
             "prior_weight",
+            "background",
         ),
-        shape_parameters=(*TableMixture._traits.shape_parameters, "columns", "covariance_type", "max_categories"),
+        shape_parameters=(
+            *TableMixture._traits.shape_parameters,
+            "columns",
+            "covariance_type",
+            "max_categories",
+            "background",
+        ),
         prior_parameters=(*TableMixture._traits.prior_parameters, "prior_weight", "resolution"),
         floor_parameters=("reg_covar",),
     )
@@ -189,6 +204,7 @@ class MixedMixture(TableMixture):
         n_threads: int | None = None,
         parts: int = 1,
         reservoir: int | Literal["auto"] = "auto",
+        background: bool | float = False,
     ) -> None:
         super().__init__(
             n_components,
@@ -214,6 +230,7 @@ class MixedMixture(TableMixture):
         self.resolution = resolution
         self.max_categories = max_categories
         self.prior_weight = prior_weight
+        self.background = background
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -224,7 +241,7 @@ class MixedMixture(TableMixture):
         shown = names or [f"x{at}" for at in range(len(columns))]
         return TableSchema.of(choose_kinds(columns, shown, self.columns, self._capacity))
 
-    def _family_of(self, width: int) -> Product:
+    def _family_of(self, width: int) -> Family:
         schema = self.__dict__.get("_schema") or TableSchema.of((GAUSSIAN,) * width)
         k, rows = self.n_components, self.prior_weight
         resolution = check_resolution(self.resolution, schema.kinds.count(GAUSSIAN))
@@ -235,10 +252,12 @@ class MixedMixture(TableMixture):
             POISSON: Poisson(k, None, None, rows),
         }
         places = {kind: tuple(at for at, one in enumerate(schema.kinds) if one == kind) for kind in families}
-        return Product(k, width, tuple(Block(kind, families[kind], at) for kind, at in places.items() if at))
+        blocks = tuple(Block(kind, families[kind], at) for kind, at in places.items() if at)
+        return self._with_background(Product(k, width, blocks))
 
     def _known_sizes(self, learner: Learner) -> tuple[int, ...]:
-        blocks = cast(Product, cast(Mixture, learner.model).family).blocks
+        family = cast(Mixture, learner.model).family
+        blocks = cast(Product, family.components if isinstance(family, Background) else family).blocks
         return next((block.family.levels for block in blocks if isinstance(block.family, CategoryTables)), ())
 
     def _to_predict(self, column: str | int, kind: str) -> Self:
@@ -277,7 +296,7 @@ class MixedMixture(TableMixture):
 
     def _steps(self) -> Array | None:
         """The steps of the numbers in their own units; None if there are no numbers, or none were asked for."""
-        family, prior = cast(Product, self._model.family), known_prior(self)
+        family, prior = cast(Product, self._component_family), known_prior(self)
         own = (one for block, one in zip(family.blocks, prior.blocks, strict=True) if block.name == GAUSSIAN)
         return prior_steps(next(own, None))
 
@@ -335,11 +354,11 @@ class MixedMixture(TableMixture):
         return dict(zip(self._names_of(CATEGORICAL), levels, strict=True))
 
     def _belief_blocks(self, prior: Any, totals: Any) -> list[tuple[Any, Any, Any]]:
-        blocks = cast(Product, self._model.family).blocks
+        blocks = cast(Product, self._component_family).blocks
         return [(block.family, *parts) for block, *parts in zip(blocks, prior.blocks, totals.blocks, strict=True)]
 
     def _block_value_names(self) -> list[list[str]]:
-        blocks = [block.name for block in cast(Product, self._model.family).blocks]
+        blocks = [block.name for block in cast(Product, self._component_family).blocks]
         names = [self._names_of(kind) for kind in blocks]
         return [self._category_names(one) if kind == CATEGORICAL else one for kind, one in zip(blocks, names, strict=True)]
 
@@ -359,7 +378,7 @@ class MixedMixture(TableMixture):
         return found
 
     def _blocks(self) -> list[tuple[Block, Any]]:
-        family = cast(Product, self._model.family)
+        family = cast(Product, self._component_family)
         return list(zip(family.blocks, self._components.blocks, strict=True))
 
     def _block(self, kind: str) -> tuple[Any, Any] | None:

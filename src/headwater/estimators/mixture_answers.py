@@ -133,8 +133,12 @@ class MixtureAnswers(DensityMixin, StreamingEstimator):
         component : int
             Its index.
         """
+        return int(np.argmax(self._one_posterior(x)[0]))
+
+    def _one_posterior(self, x: Row) -> Array:
+        """Probabilities (1, K) of the components for one row under the parameters of the last refresh."""
         row = self._one(x)
-        return int(np.argmax(self._learner.model.posterior(self._quick_parameters(row.shape[1]), Batch(row), 1)[0]))
+        return self._learner.model.posterior(self._quick_parameters(row.shape[1]), Batch(row), 1)
 
     @reads
     def sample(self, n_samples: int = 1) -> tuple[Any, NDArray[np.int64]]:
@@ -153,6 +157,15 @@ class MixtureAnswers(DensityMixin, StreamingEstimator):
             The component of each row.
         """
         return self._model.sample(self._read().parameters, self._checked_number(n_samples), rng_of(self))
+
+    @property
+    def _component_family(self) -> Any:
+        """The family of the components, without what there may be beside them."""
+        return self._model.family
+
+    def _component_part(self, record: Any) -> Any:
+        """What a prior, statistics or parameters of the family say of the components."""
+        return record
 
     def _in_precision(self, X: Rows, answer: Array) -> Array:
         """Return an answer about rows in the type that it is to have."""

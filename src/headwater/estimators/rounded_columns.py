@@ -37,4 +37,4 @@ def cell_volumes(steps: Array | None, X: Matrix) -> Array:
 def known_prior(model: Any) -> Any:
     """Return the prior of the components, in a model that was learned."""
     check_is_fitted(model)
-    return model._read().belief[0].components
+    return model._component_part(model._read().belief[0].components)

@@ -244,7 +244,8 @@ class TableMixture(GapAnswers, FamilyMixture):
         """
         level = check_level(level)
         prior, statistics, count = self._proper_belief()
-        found = self._belief_blocks(prior.components, statistics.scaled(count))
+        part = self._component_part
+        found = self._belief_blocks(part(prior.components), part(statistics).scaled(count))
         ends = [block_intervals(family, one, totals, level) for family, one, totals in found]
         named = self._block_value_names()
         kept = [(names, part) for names, part in zip(named, ends, strict=True) if part is not None]

@@ -20,6 +20,7 @@ from headwater.families.components import ComponentStatistics
 from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
 from headwater.families.discrete_entries import FlagEntries
 from headwater.families.geometry import RowGeometry
+from headwater.families.wide_law import WideLaw, count_seen
 
 LEAST_GUESS = 0.01  # least prior probability of 1 and of 0
 LEAST_PROBABILITY = 1e-12
@@ -115,6 +116,15 @@ class Bernoulli(ColumnFamily[BetaPrior, BernoulliStatistics, BernoulliParameters
     ) -> Array:
         chance = np.exp(parameters.log_ones)[components]
         return (rng.random(chance.shape) < chance).astype(float)
+
+    def log_wide(self, law: WideLaw, X: Matrix) -> Array:
+        return -np.log(2.0) * count_seen(X).sum(axis=1)
+
+    def sample_wide(self, law: WideLaw, rows: int, rng: np.random.Generator) -> Array:
+        return rng.integers(2, size=(rows, len(law.centre))).astype(float)
+
+    def is_far(self, law: WideLaw, X: Matrix) -> NDArray[np.bool_]:
+        return np.zeros(len(X), dtype=np.bool_)
 
     def find_impossible(self, totals: BernoulliStatistics) -> NDArray[np.bool_]:
         impossible = (totals.ones < 0.0) | (totals.ones > totals.seen * (1.0 + 1e-9) + 1e-12)

@@ -25,6 +25,7 @@ from headwater.families.components import ComponentStatistics
 from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
 from headwater.families.family import Family
 from headwater.families.geometry import Geometry, RowGeometry
+from headwater.families.wide_law import WideLaw, count_seen
 from headwater.kernels.category_tables import add_log_probabilities, count_categories
 
 SEEDED_CATEGORIES = 16  # most frequent categories of a column in the warm-up, which seeds use
@@ -134,6 +135,18 @@ class CategoryTables(Family[CategoryPrior, CategoryStatistics, CategoryParameter
             drawn = (rng.random(len(components))[:, None] >= bounds[components]).sum(axis=1)
             rows[:, column] = np.minimum(drawn, level - 1)
         return rows
+
+    def log_wide(self, law: WideLaw, X: Array) -> Array:
+        """All categories that a column is known to have are as probable."""
+        return -count_seen(X) @ np.log(np.maximum(self.levels or (self.capacity,) * X.shape[1], 2))
+
+    def sample_wide(self, law: WideLaw, rows: int, rng: np.random.Generator) -> Array:
+        width = len(law.centre)
+        levels = np.maximum(self.levels or (self.capacity,) * width, 1)
+        return rng.integers(levels, size=(rows, width)).astype(float)
+
+    def is_far(self, law: WideLaw, X: Array) -> NDArray[np.bool_]:
+        return np.zeros(len(X), dtype=np.bool_)
 
     def find_impossible(self, totals: CategoryStatistics) -> NDArray[np.bool_]:
         return np.asarray((totals.count < 0.0) | (totals.table < 0.0).any(axis=(1, 2)))

@@ -33,6 +33,7 @@ from headwater.families.divergence import sampled_divergences
 from headwater.families.geometry import Geometry, RowGeometry
 from headwater.families.posterior import posterior
 from headwater.families.soundness import IMPOSSIBLE, find_count_problem
+from headwater.families.wide_law import WideLaw, find_middle, is_far, log_cauchy, sample_cauchy
 from headwater.kernels.parallel import run_slabs
 
 EMPTY: Array = np.empty(0)
@@ -267,6 +268,32 @@ class Family(ABC, Generic[Prior, Stats, Params]):
     def collect_with_gaps(self, parameters: Params, X: GappedRows, responsibilities: Array) -> Stats:
         """Return total expected statistics of rows given the observed values; rows without any add nothing."""
         raise ValueError(GAPS_REFUSED)
+
+    # A background: rows that belong to no component
+
+    def wide_law(self, batch: Batch) -> WideLaw:
+        """Return where the columns of the warm-up rows lie; broken rows among them hardly matter."""
+        return find_middle(batch, batch.X)
+
+    def log_wide(self, law: WideLaw, X: Matrix) -> Array:
+        """Return the log-density (n,) of rows that belong to no component, or of what is observed of them."""
+        return log_cauchy(law, X)
+
+    def sample_wide(self, law: WideLaw, rows: int, rng: np.random.Generator) -> Array:
+        """Draw rows that belong to no component."""
+        return sample_cauchy(law, rows, rng)
+
+    def is_far(self, law: WideLaw, X: Matrix) -> NDArray[np.bool_]:
+        """Return which rows (n,) lie so far out that no start is made of them."""
+        return is_far(law, X)
+
+    def log_component_share(self, parameters: Params) -> float:
+        """Return the logarithm of the part of all rows that belong to components: 0, unless there is a background."""
+        return 0.0
+
+    def without_background(self, n_components: int) -> Family[Prior, Stats, Params]:
+        """Return the family of so many components of a model, to which nothing else is added."""
+        return self.resize(n_components)
 
     # Components
 

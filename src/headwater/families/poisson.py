@@ -21,6 +21,7 @@ from headwater.families.conditional_law import ConditionalLaw, IndependentColumn
 from headwater.families.discrete_entries import NegativeBinomialEntries, PoissonEntries
 from headwater.families.entry_law import EntryLaw
 from headwater.families.geometry import RowGeometry
+from headwater.families.wide_law import WideLaw, log_counts, sample_counts
 
 LOG_FACTORIALS: Array = gammaln(np.arange(1024) + 1.0)
 LEAST_RATE = 1e-12  # events a row of a component that saw none, where there is no prior
@@ -151,6 +152,12 @@ class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | Ga
             rates = parameters.rates[components]
         rows = rng.poisson(rates).astype(float)
         return rows if self.exposure is None else np.insert(rows, self.exposure, 1.0, axis=1)
+
+    def log_wide(self, law: WideLaw, X: Matrix) -> Array:
+        return log_counts(law, X)
+
+    def sample_wide(self, law: WideLaw, rows: int, rng: np.random.Generator) -> Array:
+        return sample_counts(law, rows, rng)
 
     def find_impossible(self, totals: PoissonStatistics) -> NDArray[np.bool_]:
         negative = (totals.exposure < 0.0) | (totals.events < 0.0)

@@ -24,6 +24,7 @@ from headwater.families.family import Family
 from headwater.families.geometry import RowGeometry
 from headwater.families.product_law import ProductLaw
 from headwater.families.soundness import find_count_problem
+from headwater.families.wide_law import WideLaw
 
 Value = TypeVar("Value")
 AnyFamily = Family[Any, Any, Any]
@@ -245,6 +246,26 @@ class Product(Family[ProductPrior, ProductStatistics, ProductParameters]):
         for block, one in zip(self.blocks, parameters.blocks, strict=True):
             rows[:, block.columns] = block.family.sample(one, components, rng)
         return rows
+
+    # A background
+
+    def log_wide(self, law: WideLaw, X: Array) -> Array:
+        found = np.zeros(len(X))
+        for block in self.blocks:
+            found += block.family.log_wide(law.part(block.columns), block.rows(X))
+        return found
+
+    def sample_wide(self, law: WideLaw, rows: int, rng: np.random.Generator) -> Array:
+        found = np.full((rows, self.width), np.nan)
+        for block in self.blocks:
+            found[:, block.columns] = block.family.sample_wide(law.part(block.columns), rows, rng)
+        return found
+
+    def is_far(self, law: WideLaw, X: Array) -> NDArray[np.bool_]:
+        found = np.zeros(len(X), dtype=np.bool_)
+        for block in self.blocks:
+            found |= block.family.is_far(law.part(block.columns), block.rows(X))
+        return found
 
     # Readouts and components
 

@@ -139,7 +139,12 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         totals = statistics if count == 1.0 else statistics.scaled(count)
         log_weights = np.empty(self.n_components)
         weights_readout(READOUTS[name], prior.concentration, totals.count, log_weights)
-        return MixtureParameters(log_weights, self.family.readout(name, prior.components, totals))
+        return self._scale_weights(MixtureParameters(log_weights, self.family.readout(name, prior.components, totals)), 1.0)
+
+    def _scale_weights(self, parameters: MixtureParameters[Params], sign: float) -> MixtureParameters[Params]:
+        """Weights of components, which sum to one, as parts of all rows, of which some may be a background's; or back (-1)."""
+        share = self.family.log_component_share(parameters.components)
+        return replace(parameters, log_weights=parameters.log_weights + sign * share) if share else parameters
 
     def objective(
         self,
@@ -162,7 +167,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
             )  # fmt: skip
             return -float(weights + self.family.divergence(prior.components, totals))
         if name == "mode":
-            weights = ((prior.concentration - 1.0) * parameters.log_weights).sum()
+            weights = ((prior.concentration - 1.0) * self._scale_weights(parameters, -1.0).log_weights).sum()
             return float(weights + self.family.log_prior(prior.components, parameters.components))
         return 0.0
 
@@ -217,7 +222,9 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
     def select_parameters(self, parameters: MixtureParameters[Params], order: Index) -> MixtureParameters[Params]:
         """Return the parameters of some of the components, whose weights sum to one again."""
         log_weights = parameters.log_weights[order]
-        total = np.logaddexp.reduce(log_weights) if len(log_weights) < self.n_components else 0.0
+        total = 0.0
+        if len(log_weights) < self.n_components:
+            total = np.logaddexp.reduce(log_weights) - self.family.log_component_share(parameters.components)
         return MixtureParameters(log_weights - total, self.family.select_parameters(parameters.components, order))
 
     # Moves
@@ -225,6 +232,10 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
     def resize(self, n_components: int) -> Mixture:
         """Return the same kind of mixture with another number of components."""
         return replace(self, n_components=n_components, family=self.family.resize(n_components))
+
+    def part(self, n_components: int) -> Mixture:
+        """Return a mixture of so many of the components, to which nothing else is added: a part of the whole density."""
+        return replace(self, n_components=n_components, family=self.family.without_background(n_components))
 
     def recombine(
         self, statistics: Stats, matrix: Array, others: Stats | None = None, other_matrix: Array | None = None
@@ -293,7 +304,10 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         else:
             shares = np.empty((len(batch), self.n_components))
             score, _ = self.family.estep(*options, scores=scores, responsibilities=shares, n_threads=n_threads)
+            known = shares.sum(axis=1, keepdims=True)  # what a background leaves to components is not drawn
             draw_components(shares, inference.n_samples, np.uint64(inference.key), inference.first)
+            if self.family.log_component_share(parameters.components):
+                shares *= known
             _, totals = self.family.estep(
                 *options, pending.statistics, responsibilities=shares, given=True, n_threads=n_threads
             )

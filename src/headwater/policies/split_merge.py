@@ -110,7 +110,7 @@ def find_split(view: View, component: int, rng: np.random.Generator) -> Split | 
     if len(own) < 2 * least or weights.sum() < least:
         return None
     local = Batch(batch[own].X, batch.row_weights[own])
-    pair = model.resize(2)
+    pair = model.part(2)
     prior = model.select_prior(view.prior, [component, component])
     twice = model.select_parameters(view.parameters, [component, component])
     background = view.scores[own] + np.log(np.maximum(1.0 - shares, 1e-12))
@@ -130,7 +130,7 @@ def find_removals(view: View, statistics: ComponentStatistics, count: float, nam
     overlap = (shares / lengths).T @ (shares / lengths)
     first, second = np.triu_indices(k, 1)
     found = []
-    single = model.resize(1)
+    single = model.part(1)
     for at in np.argsort(-overlap[first, second], kind="stable")[: 2 * k]:
         i, j = int(first[at]), int(second[at])
         if named & {i, j}:

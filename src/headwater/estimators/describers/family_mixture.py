@@ -65,7 +65,7 @@ class FamilyMixtureDescriber(MixtureDescriber):
 
     def evidence(self) -> Evidence:
         """Return what the health of the model is judged by."""
-        family, rows = self.model._model.family, self.model._rows_behind()
+        family, rows = self.model._component_family, self.model._rows_behind()
         each = family.n_parameters(self.model.n_features_in_) / len(rows)
         work = float(len(rows)) ** 2 * each * MOMENT_ROWS
 

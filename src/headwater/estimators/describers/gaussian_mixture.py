@@ -51,14 +51,18 @@ class GaussianMixtureDescriber(MixtureDescriber):
 
         def checks() -> GaussianChecks:
             names, (prior, statistics, _) = column_names(self.model, width), self.model._proper_belief()
-            constant = constant_columns(statistics, prior.components, family.kind.matrix)
+            part = self.model._component_part
+            constant = constant_columns(part(statistics), part(prior.components), family.kind.matrix)
             return GaussianChecks(
                 rows, self.model.means_, self.model.covariances_, family.kind.matrix, names, each, floor, constant=constant,
                 spherical=family.spherical, rounds=family.resolution is None,
             )  # fmt: skip
 
         _, statistics, count = self.model._proper_belief()
-        known = (*gap_findings(statistics, count, column_names(self.model, width)), *self._rounding())
+        known = (
+            *gap_findings(self.model._component_part(statistics), count, column_names(self.model, width)),
+            *self._rounding(),
+        )
         return Evidence(rows, checks=checks, work=k * each * (k + 10 * width), remedy=PRUNE_ADVICE, known=known)
 
     def _rounding(self) -> list[Finding]:
