@@ -112,7 +112,7 @@ class StudentMixture(GapAnswers, FamilyMixture):
     >>> model = hw.StudentMixture(2, random_state=0).partial_fit(rows)
     >>> np.sort(model.means_[:, 0]).round().tolist()
     [0.0, 8.0]
-    >>> hw.GaussianMixture(2, random_state=0).partial_fit(rows).means_.max().round() > 100.0
+    >>> bool(hw.GaussianMixture(2, random_state=0).partial_fit(rows).means_.max() > 100.0)
     True
     """
 

@@ -51,10 +51,9 @@ class TableConditional:
     >>> law = model.condition(pd.DataFrame({"age": [25.0, None], "pays": [None, "cash"]}))
     >>> law.mean[0, 1], float(round(law.mean[1, 0] / 10))
     ('card', 6.0)
-    >>> law.categories("pays").tolist()
-    ['cash', 'card']
-    >>> law.probabilities("pays")[0].round(1).tolist()
-    [0.1, 0.9]
+    >>> law = model.condition(pd.DataFrame({"age": [25.0], "pays": [None]}))
+    >>> law.categories("pays").tolist(), law.probabilities("pays").round(1).tolist()
+    (['cash', 'card'], [[0.1, 0.9]])
     """
 
     def __init__(self, law: Conditional, schema: TableSchema, columns: Sequence[str], model: Any) -> None:

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import helper, kernel
+from headwater.kernels._jit import helper, helper_exact, kernel
 from headwater.kernels.fastmath import log
 from headwater.kernels.mixture import LOWEST, TINY
 
@@ -107,6 +107,12 @@ def run_filter(shares, logs, edges, known, filters, start, transitions, ahead, s
     return -1
 
 
+@helper_exact
+def part_of(share, transition, chance, after):
+    """What a state has of a step, in an order in which nothing is infinite, however small the chance is."""
+    return share * transition / chance * after
+
+
 @helper
 def step_back(shares, ahead, t, transitions, steps, counts):
     """The same as a step of `smooth`, where a state was so improbable that the inverse of its probability may be infinite."""
@@ -115,11 +121,11 @@ def step_back(shares, ahead, t, transitions, steps, counts):
         share, total = shares[t - 1, i], 0.0
         for j in range(n_states):
             if ahead[t, j] > 0.0:
-                total += share * transitions[i, j] / ahead[t, j] * shares[t, j]
+                total += part_of(share, transitions[i, j], ahead[t, j], shares[t, j])
         if counts:
             for j in range(n_states):
                 if transitions[i, j] > 0.0 and ahead[t, j] > 0.0:
-                    steps[i, j] += share * transitions[i, j] / ahead[t, j] * shares[t, j] / transitions[i, j]
+                    steps[i, j] += part_of(share, transitions[i, j], ahead[t, j], shares[t, j]) / transitions[i, j]
         shares[t - 1, i] = total
 
 
@@ -170,7 +176,8 @@ def smooth(shares, ahead, edges, known, filters, counted, transitions, first, st
                     if ahead[begin, j] >= LEAST:
                         steps[i, j] += before[i] * ratio[j]
                     elif transitions[i, j] > 0.0 and ahead[begin, j] > 0.0:
-                        steps[i, j] += before[i] * transitions[i, j] / ahead[begin, j] * shares[begin, j] / transitions[i, j]
+                        part = part_of(before[i], transitions[i, j], ahead[begin, j], shares[begin, j])
+                        steps[i, j] += part / transitions[i, j]
         elif counted[s] > 0:
             for j in range(n_states):
                 first[j] += shares[begin, j]
