@@ -45,7 +45,7 @@ def test_a_description_is_json_and_reading_it_changes_nothing(kind):
     assert found.components or found.facts
     weights = [component.weight for component in found.components]
     assert weights == sorted(weights, reverse=True)
-    assert not weights or sum(weights) == pytest.approx(1.0)
+    assert not weights or sum(weights) + getattr(model, "background_weight_", 0.0) == pytest.approx(1.0)
     for component in found.components:
         for value in component.values:
             assert value.low is None or (value.low <= value.value * (1 + 1e-12) and value.value <= value.high * (1 + 1e-12))

@@ -59,8 +59,8 @@ def test_the_package_shows_its_public_names_alone():
 
 DRAWN = {
     "beam": {"arrival"},
-    "density": {"gaussian", "sweeping", "parts", "chain"},
-    "ellipses": {"gaussian", "sweeping", "parts", "chain"},
+    "density": {"gaussian", "sweeping", "parts", "chain", "background"},
+    "ellipses": {"gaussian", "sweeping", "parts", "chain", "background"},
     "images": set(),
     "intervals": set(KINDS) - {"topics", "spectra", "chain", "symbols", "arrival"},
     "regressions": {"regression"},

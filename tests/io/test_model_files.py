@@ -311,7 +311,7 @@ HOSTILE = {
         lambda h, a: a.update({"state/statistics/count": a["state/statistics/count"].astype("f4")}), "float32"
     ),
     "array missing": (lambda h, a: a.pop("state/statistics/count"), "not there"),
-    "prior": (lambda h, a: a["state/base/prior/components/scale"].__imul__(-1.0), "no prior"),
+    "prior": (lambda h, a: a["state/base/prior/components/scale"].__imul__(-1.0), "not a valid prior"),
     "negative progress": (lambda h, a: h["state"]["progress"].update(rows_seen=-5), "is negative"),
     "endless progress": (lambda h, a: h["state"]["progress"].update(mass=10**400), "should be float"),
     "a key too large": (lambda h, a: h["state"].update(key=2**80), "should lie between"),

@@ -100,6 +100,9 @@ SPARSE_FAILURES = {
 }
 
 
+GAP_FAILURES = {
+    "check_supervised_y_no_nan": "a target that is missing says nothing, and the row's inputs are learned",
+}
 TARGET_FAILURES = {
     "check_regressors_no_decision_function": "predict_proba is there, and gives the probabilities of the components",
     "check_methods_sample_order_invariance": "the check calls score_samples without the target, whose density it is",
@@ -136,6 +139,7 @@ def check_estimator(estimator: StreamingEstimator, rows: Array | None = None) ->
         **(SPARSE_FAILURES if estimator.__sklearn_tags__().input_tags.sparse else {}),
         **(DIRECTION_FAILURES if estimator._traits.needs_directions else {}),
         **(TARGET_FAILURES if estimator._traits.target_columns else {}),
+        **(GAP_FAILURES if estimator._traits.target_columns and estimator.__sklearn_tags__().input_tags.allow_nan else {}),
     }
     estimator_checks.check_estimator(estimator, expected_failed_checks=expected)
 

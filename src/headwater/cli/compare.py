@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,7 +59,11 @@ def compare(
     from headwater.cli.support.contenders import Contest, legal_algorithms, run_contender
 
     check_output(picture)
-    unfitted, _ = make_model(entry_of(model), settings)
+    entry = entry_of(model)
+    asked = settings.resolution is not None or any(one.startswith("resolution=") for one in settings.given)
+    if not asked and getattr(entry.kind(), "resolution", "auto") is None:
+        settings = replace(settings, resolution="none")  # which every algorithm takes
+    unfitted, _ = make_model(entry, settings)
     if "-" in data:
         raise usage_error("compare reads the data several times, and standard input can be read once: name a file")
     legal = legal_algorithms(unfitted)

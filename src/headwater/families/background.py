@@ -41,6 +41,10 @@ class BackgroundStatistics(ComponentStatistics):
     components: ComponentStatistics
     background: Array
 
+    @property
+    def total(self) -> float:
+        return float(self.count.sum() + self.background.sum())
+
     def to_arrays(self) -> dict[str, Array]:
         """Return the arrays by name, those of the components behind a slash."""
         own = {"from_base": self.from_base, "count": self.count, "background": self.background}

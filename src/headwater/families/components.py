@@ -31,6 +31,11 @@ class ComponentStatistics(Statistics):
 
     count: Array
 
+    @property
+    def total(self) -> float:
+        """Rows of all components, and of a background."""
+        return float(self.count.sum())
+
 
 def select_components(record: Record, order: Index, shared: Collection[str] = ()) -> Record:
     """Return a record of some of the components, in this order; `shared` names the arrays that are those of all of them."""

@@ -33,13 +33,13 @@ NOT_KEPT = "headwater cannot keep its compiled kernels in %s (%s): they are comp
 COMPILE_ANEW = "HEADWATER_COMPILE_ANEW"
 
 
-def cache_directory(dispatcher: object) -> str | None:
+def cache_directory(dispatcher: Any) -> str | None:
     """Return the directory in which the code of a kernel is kept, None if it cannot be."""
     path = getattr(getattr(dispatcher, "_cache", None), "cache_path", None)
     return path if path and os.access(path, os.W_OK) else None
 
 
-def use_safe_files(dispatcher: object) -> None:
+def use_safe_files(dispatcher: Any) -> None:
     """Let the cache of a kernel be the one that is described above."""
     files = getattr(dispatcher, "_cache", None)
     # Not a public promise of Numba's: where it has changed, its own cache is used as it is.
@@ -48,7 +48,7 @@ def use_safe_files(dispatcher: object) -> None:
         files.start(dispatcher.py_func)
 
 
-def release_lock(dispatcher: object) -> None:
+def release_lock(dispatcher: Any) -> None:
     """Let others compile a kernel, whether or not this process has done it."""
     if isinstance(files := getattr(dispatcher, "_cache", None), _SafeCache or ()):
         files.release()
@@ -74,14 +74,14 @@ with contextlib.suppress(ImportError, AttributeError):
     class _File(IndexDataCacheFile):
         """Index and code of a kernel; each file of code ends with its digest, for damaged code would end the process."""
 
-        def save(self, key: object, data: object) -> None:
+        def save(self, key: Any, data: Any) -> None:
             name = self._data_name_pattern.replace("{number:d}", hashlib.sha256(str(key).encode()).hexdigest()[:12])
             self._save_data(name, data)
             index = self._load_index()
             index[key] = name
             self._save_index(index)
 
-        def load(self, key: object) -> Any:
+        def load(self, key: Any) -> Any:
             try:
                 return super().load(key)
             except Exception:  # whatever pickle makes of garbage
@@ -101,14 +101,14 @@ with contextlib.suppress(ImportError, AttributeError):
                 raise ValueError(f"{name} is damaged")
             return super()._load_data(name)
 
-        def _dump(self, obj: object) -> bytes:
+        def _dump(self, obj: Any) -> bytes:
             data: bytes = super()._dump(obj)
             return data + MARK + hashlib.sha256(data).hexdigest().encode()
 
     class _Cache(FunctionCache):
         """A cache in which nothing is found where its files are damaged, and in which nothing need be written."""
 
-        def start(self, function: object) -> None:
+        def start(self, function: Any) -> None:
             """Make of Numba's cache for a function one of this kind."""
             self._cache_file.__class__ = _File
             source = function.__code__.co_filename
@@ -119,7 +119,7 @@ with contextlib.suppress(ImportError, AttributeError):
             if type(self._impl.locator).__name__ == "UserWideCacheLocator" and os.path.isdir(beside):
                 self._installed = _File(beside, self._impl.filename_base, self._cache_file._source_stamp)
 
-        def load_overload(self, sig: object, target_context: object) -> Any:
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
             """Return the code of a signature; None, and the lock of the kernel, if this process has to compile it."""
             target_context.refresh()
             found = self._find(sig, target_context)
@@ -134,7 +134,7 @@ with contextlib.suppress(ImportError, AttributeError):
                         self.release()
             return found
 
-        def _find(self, sig: object, target_context: object) -> Any:
+        def _find(self, sig: Any, target_context: Any) -> Any:
             if os.environ.get(COMPILE_ANEW):
                 return None
             key = self._index_key(sig, target_context.codegen())
@@ -144,7 +144,7 @@ with contextlib.suppress(ImportError, AttributeError):
                         return self._impl.rebuild(target_context, data)
             return None
 
-        def save_overload(self, sig: object, data: object) -> None:
+        def save_overload(self, sig: Any, data: Any) -> None:
             try:
                 super().save_overload(sig, data)
             except Exception as error:

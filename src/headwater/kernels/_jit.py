@@ -35,7 +35,7 @@ COMPILING_ANEW = (
 )
 
 
-def kernel(function: Callable[..., object] | None = None, **options: object) -> Any:
+def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile a function over arrays that Python calls: no GIL, cached on disk, NumPy's division.
 
     Parameters
@@ -61,7 +61,7 @@ def kernel(function: Callable[..., object] | None = None, **options: object) -> 
     return _decorate(function, {"fastmath": FAST, **options}, _Kernel)
 
 
-def helper(function: Callable[..., object] | None = None, **options: object) -> Any:
+def helper(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile a part of kernels: as a kernel is, but for callers among kernels it makes no machine code of its own.
 
     It can be called from Python, too, as tests do; it is then compiled once more, as a kernel.
@@ -69,19 +69,19 @@ def helper(function: Callable[..., object] | None = None, **options: object) -> 
     return _decorate(function, {"fastmath": FAST, **options}, _Helper)
 
 
-def helper_exact(function: Callable[..., object] | None = None, **options: object) -> Any:
+def helper_exact(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile a small part of kernels whose roundings must stay as written."""
     return _decorate(function, {"fastmath": EXACT, **options}, _Helper)
 
 
-def _decorate(function: Callable[..., object] | None, options: dict[str, object], kind: type[_Kernel]) -> Any:
+def _decorate(function: Callable[..., Any] | None, options: dict[str, Any], kind: type[_Kernel]) -> Any:
     # error_model="numpy": a check for division by zero is a branch, and costs 4x in a loop.
     # forceinline (LLVM's, not Numba's): a call left standing in a loop would keep it from vectorising. And a helper that is
     # not inlined is a symbol that several compiled kernels define, each optimised on its own: which of them runs would depend
     # on what was compiled or loaded before, and with it the order of sums, so a first run would differ from a second.
     options = {"cache": True, "nogil": True, "error_model": "numpy", "forceinline": True, **options}
 
-    def compile_lazily(function: Callable[..., object]) -> Any:
+    def compile_lazily(function: Callable[..., Any]) -> Any:
         try:
             dispatcher = numba.njit(**options)(function)
         except RuntimeError:
@@ -101,7 +101,7 @@ def _decorate(function: Callable[..., object] | None, options: dict[str, object]
 class _Kernel(CPUDispatcher):
     """A function that Python calls."""
 
-    def compile(self, sig: object) -> Any:
+    def compile(self, sig: Any) -> Any:
         """Compile without garbage collection, which costs an eighth of the time and finds nothing."""
         collects = gc.isenabled()
         gc.disable()
@@ -142,7 +142,7 @@ def _announce_compilation() -> None:
     class Announcer(event.Listener):
         announced = False
 
-        def on_start(self, happening: object) -> None:
+        def on_start(self, happening: Any) -> None:
             dispatcher = (happening.data or {}).get("dispatcher")
             if not self.announced and any(dispatcher is known for known in _ours):
                 # Not unregistered: that would change the list which broadcast is walking, and
@@ -150,7 +150,7 @@ def _announce_compilation() -> None:
                 self.announced = True
                 logging.getLogger("headwater").warning(COMPILING if cache_directory(dispatcher) else COMPILING_ANEW)
 
-        def on_end(self, happening: object) -> None:
+        def on_end(self, happening: Any) -> None:
             pass
 
     event.register("numba:compile", Announcer())

@@ -43,7 +43,7 @@ LONGEST_CLOCK = 1e12  # in nats
 SCORED = 256  # kept rows that are scored to see whether parameters are any
 FARTHEST = 1e235  # of a score
 LEAST_COUNTS = 1e-6  # a row; one, but for what was mended, and for components that were pruned: the heaviest always stays
-MOST_COUNTS = 2.0  # a row; one, but for rounding and for what was mended
+MOST_COUNTS = 1e6  # a row; a base is an estimate, which may lie above one
 SLACK = 1e-6  # for rounding, of what sums up to one
 
 
@@ -197,7 +197,7 @@ class StateReader:
     def _check_counts(self, statistics: Statistics, size: float, path: str) -> None:
         """See to it that the components of a mixture share rows that weigh `size`."""
         counts = isinstance(self.model, Mixture) and self.learner.algorithm.readout != "match_moments"
-        total = float(cast(ComponentStatistics, statistics).count.sum()) if counts else size
+        total = cast(ComponentStatistics, statistics).total if counts else size
         if not total > LEAST_COUNTS * size:
             raise Damaged(f"{path} counts less than there are rows")
         if not total < MOST_COUNTS * size:
