@@ -25,6 +25,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from headwater.kernels._jit import COMPILING, COMPILING_ANEW
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 WALK = DOCS / "guide" / "command-line.md"
@@ -107,7 +109,9 @@ def start_shell(folder: str) -> Say:
         )  # fmt: skip
         if done.returncode != 0:
             raise SystemExit(f"{command} ended with code {done.returncode}:\n{done.stdout}")
-        return done.stdout
+        # The first command on a new machine also says that kernels are compiled: a reader of the page may never see that line.
+        lines = done.stdout.splitlines(keepends=True)
+        return "".join(line for line in lines if line.rstrip() not in (COMPILING, COMPILING_ANEW))
 
     return run
 

@@ -10,6 +10,7 @@ pytest.importorskip("examples", reason="run from the root of the repository")
 
 from examples import guide
 from headwater.cli.app import COMMANDS
+from headwater.kernels._jit import COMPILING
 
 WALK = guide.WALK.read_text(encoding="utf-8")
 # Pages that start processes, draw reports, or compile kernels that nothing else in the default run needs.
@@ -71,6 +72,10 @@ def test_what_code_and_commands_say_is_written_beneath_them():
 def test_a_command_that_fails_ends_the_run(tmp_path):
     with pytest.raises(SystemExit, match="exit 3 ended with code 3"):
         guide.start_shell(str(tmp_path))("exit 3")
+
+
+def test_that_kernels_are_compiled_is_not_part_of_an_answer(tmp_path):
+    assert guide.start_shell(str(tmp_path))(f"echo one; echo '{COMPILING}' >&2; echo two") == "one\ntwo\n"
 
 
 def test_every_page_of_the_guide_shows_code():
