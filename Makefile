@@ -57,7 +57,7 @@ package: $(STAMP)  ## the sdist and the wheel in dist/, checked; then the wheel 
 bench: $(STAMP)  ## peers side by side in one run
 	$(PY) -m benchmarks
 
-papers: $(STAMP)  ## figures and tables of the papers, made again (about an hour; data sets from HEADWATER_DATA)
+papers: $(STAMP)  ## figures and tables of the papers, made again (about an hour and a half; data sets from HEADWATER_DATA)
 	$(PY) -m pages papers
 
 examples: $(STAMP)  ## real data, with tables and pictures (about 20 minutes; data sets from HEADWATER_DATA)

@@ -92,7 +92,7 @@ def prepare() -> None:
 
 
 PAGE = Page(
-    name="refinement", room="benchmarks", full=Scale(), minutes=25, seeds="4000, with the number of the set",
+    name="refinement", room="benchmarks", full=Scale(), minutes=60, seeds="4000, with the number of the set",
     quick=Scale(sets=2, rows=ROWS // 40, held_out=HELD_OUT // 40, real=("abalone",), repeats=1, long=LONG // 20, cached=False),
     parts={"sets": measure_sets, "real": measure_real, "cost": measure_cost},
     values={"sets": values.sets, "real": values.real, "cost": values.cost},

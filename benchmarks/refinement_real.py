@@ -18,7 +18,7 @@ from benchmarks.refinement_contenders import streamed
 from benchmarks.refinement_peers import Task, peers_of
 from benchmarks.refinement_sets import Entry, Plan, peer_entries, run_entry
 
-REPEATS = 3
+REPEATS = 5
 FLOOR = 1e-3
 FILE_ORDER, SHUFFLED = "as in the file", "shuffled"
 

@@ -15,7 +15,7 @@ from benchmarks.refinement_contenders import CONTENDERS, Contender, Run, streame
 from benchmarks.refinement_data import HELD_OUT, ORDERS, ROWS, arranged, draw
 from benchmarks.refinement_peers import INITS, RESTARTS, Peers, Task, peers_of
 
-SETS = 18  # every combination of separation, small component and elongation
+SETS = 60
 
 Entry = dict[str, Any]
 
