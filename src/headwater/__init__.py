@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from headwater.estimators.student_mixture import StudentMixture
     from headwater.estimators.table_conditional import TableConditional
     from headwater.estimators.von_mises_fisher_mixture import VonMisesFisherMixture
-    from headwater.io.stream import Stream, stream
+    from headwater.io.open_stream import stream
+    from headwater.io.stream import Stream
     from headwater.monitors import Monitor
     from headwater.policies.growth import Growth
     from headwater.reports import report
@@ -96,7 +97,8 @@ _HOMES = {
     ],
     "headwater.core.simulated_algorithms": ["CollapsedVB", "SimulatedEM", "SurrogateEM"],
     "headwater.core.schedules": ["Decay", "ForgettingFactor", "Harmonic"],
-    "headwater.io.stream": ["Stream", "stream"],
+    "headwater.io.open_stream": ["stream"],
+    "headwater.io.stream": ["Stream"],
 }  # fmt: skip
 _ROOMS = ("datasets", "distributed", "plotting")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -22,7 +22,8 @@ from headwater.core.steps import belief
 from headwater.core.warm_up import UNKNOWN_ROWS
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior
-from headwater.models.mixture import Mixture, MixturePrior
+from headwater.models.mixture import Mixture
+from headwater.models.mixture_records import MixturePrior
 
 K, D, N, WARM_UP, BATCH = 2, 2, 300, 64, 16
 RNG = np.random.default_rng(0)

@@ -15,7 +15,8 @@ from headwater.estimators import model_file
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_belief import inverses, log_determinants
 from headwater.families.gaussian_records import GaussianPrior, MomentStatistics
-from headwater.models.mixture import Mixture, MixturePrior
+from headwater.models.mixture import Mixture
+from headwater.models.mixture_records import MixturePrior
 
 # Divergences
 

@@ -19,7 +19,8 @@ from headwater.core.statistics import Statistics
 from headwater.families.multinomial import Multinomial
 from headwater.kernels.mixture import draw_components
 from headwater.models.latent_factors import LatentFactors
-from headwater.models.mixture import Mixture, MixturePrior
+from headwater.models.mixture import Mixture
+from headwater.models.mixture_records import MixturePrior
 from headwater.models.topics import Topics
 
 # Mixtures

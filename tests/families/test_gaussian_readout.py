@@ -10,7 +10,8 @@ from scipy import integrate, stats
 from headwater.core.batch import Batch
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior, GaussianStatistics
-from headwater.models.mixture import Mixture, MixturePrior
+from headwater.models.mixture import Mixture
+from headwater.models.mixture_records import MixturePrior
 
 K = 3
 kinds = pytest.mark.parametrize("kind", naive.KINDS)

@@ -12,7 +12,8 @@ from headwater.core.batch import Batch
 from headwater.families import gaussian_records as records
 from headwater.families.gaussian import Gaussian
 from headwater.kernels import gaussian_rank_one as rank_one
-from headwater.models.mixture import Mixture, MixturePrior
+from headwater.models.mixture import Mixture
+from headwater.models.mixture_records import MixturePrior
 
 # The library: its sweep is the twin's steps
 

@@ -25,7 +25,8 @@ from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, Model, StartSettings
 from headwater.families.family import Family
 from headwater.models.hidden_markov import HiddenMarkov
-from headwater.models.mixture import Mixture, MixtureParameters
+from headwater.models.mixture import Mixture
+from headwater.models.mixture_records import MixtureParameters
 
 HOME = Path(__file__).parents[2]
 PAGE = HOME / "docs" / "contributing" / "new-family.md"

@@ -10,7 +10,8 @@ from headwater.core.gapped_rows import GappedRows
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior
 from headwater.families.gaussian_scaled import ScaledGaussian
-from headwater.models.mixture import Mixture, MixturePrior
+from headwater.models.mixture import Mixture
+from headwater.models.mixture_records import MixturePrior
 
 K, D, ROWS, START = 3, 4, 40, 30.0
 RNG = np.random.default_rng(0)

@@ -15,7 +15,8 @@ from headwater.core.schedules import ForgettingFactor, Harmonic
 from headwater.core.state import WarmUp
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianPrior, GaussianStatistics
-from headwater.models.mixture import Mixture, MixturePrior
+from headwater.models.mixture import Mixture
+from headwater.models.mixture_records import MixturePrior
 
 K, D, START, ROWS = 3, 2, 30, 30
 RNG = np.random.default_rng(0)

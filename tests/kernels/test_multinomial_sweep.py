@@ -8,7 +8,8 @@ from naive import multinomial as naive
 from headwater.core.batch import Batch, drop_zeros
 from headwater.families.multinomial_records import MultinomialStatistics
 from headwater.families.table import Table, average_tables
-from headwater.models.mixture import Mixture, MixturePrior
+from headwater.models.mixture import Mixture
+from headwater.models.mixture_records import MixturePrior
 
 START, ROWS = 30, 25
 STEPS = {

@@ -60,3 +60,10 @@ def average_count(plan: Plan, model: Model, progress: Progress) -> float:
     if given is not None and given.locates:
         seen = max(seen, min(progress.n_eff, float(model.rows_to_learn(plan.width))))
     return min(seen, plan.learner.rows_at_hand)
+
+
+def averaged_share(average: float, shares: Array, gains: Array) -> float:
+    """End of average += gain * (share - average) over a run of rows."""
+    left = np.cumprod((1.0 - gains)[::-1])[::-1]
+    after = np.append(left[1:], 1.0)
+    return float(average * left[0] + np.sum(after * gains * shares))

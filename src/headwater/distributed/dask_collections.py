@@ -13,8 +13,8 @@ from headwater.core.values import Values
 from headwater.distributed.dask_engine import DaskEngine
 from headwater.distributed.messages import return_errors
 from headwater.distributed.parts import DataToRead, Part, Plan, ReadPlan, read_plan_like, stream_source
+from headwater.io.open_stream import stream
 from headwater.io.read_errors import NoRows
-from headwater.io.stream import stream
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from headwater.core.chunk import Chunk
 from headwater.core.values import Values
 from headwater.io import row_collection
+from headwater.io.open_stream import stream
 from headwater.io.recipes.table_sequences import whole_sequences
 from headwater.io.shuffle import select_items
-from headwater.io.stream import stream
 from headwater.registry import companions_of
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from headwater.distributed.dask_collections import collection_plan, is_collectio
 from headwater.distributed.dask_engine import DaskEngine
 from headwater.distributed.messages import return_errors
 from headwater.distributed.parts import DataToRead, Part, Plan, ReadPlan, read_plan_like
+from headwater.io.open_stream import stream
 from headwater.io.source_lookup import ADDRESS, FileNames
-from headwater.io.stream import stream
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator

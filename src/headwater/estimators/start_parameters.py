@@ -21,7 +21,7 @@ from headwater.estimators.pseudo_rows import (
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial import Multinomial
 from headwater.families.regression import Regression
-from headwater.models.mixture import MixtureParameters
+from headwater.models.mixture_records import MixtureParameters
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ Beta(w g, w (1 - g)), whose mean is g; where a mode is read out, one is added to
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,14 @@ from scipy.special import betaln, digamma
 
 from headwater.core.batch import Batch
 from headwater.core.gapped_rows import GappedRows
-from headwater.core.statistics import Array, Statistics
+from headwater.core.statistics import Array
 from headwater.core.values import Index, Matrix, Values
+from headwater.families.background_records import (
+    BackgroundGeometry,
+    BackgroundParameters,
+    BackgroundPrior,
+    BackgroundStatistics,
+)
 from headwater.families.components import ComponentStatistics
 from headwater.families.conditional_law import ConditionalLaw, Mask
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family
@@ -32,66 +38,6 @@ GUESS, GUESS_ROWS = 0.01, 1.0  # share of the background before rows say more, a
 LEAST_SHARE, MOST_SHARE = 1e-9, 0.5  # so that a background may come back, and is never the greater part
 
 AnyFamily = Family[Any, Any, Any]
-
-
-@dataclass(frozen=True)
-class BackgroundStatistics(ComponentStatistics):
-    """Rows (K,) of each component, the statistics of the components, and the rows (1,) of the background."""
-
-    components: ComponentStatistics
-    background: Array
-
-    @property
-    def total(self) -> float:
-        return float(self.count.sum() + self.background.sum())
-
-    def to_arrays(self) -> dict[str, Array]:
-        """Return the arrays by name, those of the components behind a slash."""
-        own = {"from_base": self.from_base, "count": self.count, "background": self.background}
-        return own | {f"components/{name}": array for name, array in self.components.to_arrays().items()}
-
-    @property
-    def forms(self) -> tuple[Statistics, ...]:
-        """These statistics with each form that those of the components may have."""
-        return tuple(replace(self, components=cast(ComponentStatistics, form)) for form in self.components.forms)
-
-
-@dataclass(frozen=True)
-class BackgroundPrior:
-    """The prior of the components, where columns lie, and Beta parameters of the share of the background."""
-
-    components: Any
-    law: WideLaw
-    inside: float
-    outside: float
-
-
-@dataclass(frozen=True)
-class BackgroundParameters:
-    """The parameters of the components, where columns lie, and log-shares of background and components, or expectations."""
-
-    components: Any
-    law: WideLaw
-    log_background: float
-    log_rest: float
-
-
-@dataclass(frozen=True)
-class BackgroundGeometry:
-    """What a start needs to know of the rows but for those far out, and where columns lie."""
-
-    components: RowGeometry
-    law: WideLaw
-
-    @property
-    def scale(self) -> float:
-        """What a row's log-density is measured in."""
-        return float(self.components.scale)
-
-    def views(self, rows: NDArray[np.int64]) -> tuple[Array, ...]:
-        """Some rows, in each kind of units."""
-        views: tuple[Array, ...] = self.components.views(rows)
-        return views
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import numpy as np
 from headwater.core.statistics import Array
 
 if TYPE_CHECKING:
-    from headwater.families.family import Family, Params, Prior, Stats
+    from headwater.families.family import Family
+    from headwater.families.family_core import Params, Prior, Stats
 
 DIVERGENCE_ROWS = 256  # drawn from each component: a standard error of a tenth where densities are a nat apart
 MOST_NATS = 1e6  # a row, in place of an infinite divergence

@@ -1,18 +1,14 @@
-"""Family: K components of one kind. Eight functions make one; every other method is a capability with a default that works.
+"""Family: K components of one kind. Eight functions make one (`family_core.py`); all here are capabilities with defaults.
 
-docs/contributing/new-family.md walks through a family with only the eight. A family overrides a capability where it can do
-better than the default: by a kernel, by a closed form, or because its arrays have another shape.
-
-Rule of shapes: the first axis of every array of a prior, of statistics and of parameters is the component; a plain number is
-one that all components share. So components are selected, permuted, split and merged by the defaults.
+A family overrides a capability where it can do better than the default: by a kernel, by a closed form, or because its arrays
+have another shape.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Generic, Self, TypeVar, cast
+from typing import Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +17,15 @@ from headwater.core.batch import Batch
 from headwater.core.gapped_rows import GappedRows
 from headwater.core.records import arrays_of
 from headwater.core.statistics import Array, Statistics
-from headwater.core.values import Index, Matrix, Values
+from headwater.core.values import Index, Matrix
 from headwater.families.components import (
-    ComponentStatistics,
     find_supported,
     recombine_components,
     replace_components,
     select_components,
 )
 from headwater.families.divergence import sampled_divergences
+from headwater.families.family_core import FamilyCore, Params, Prior, Stats
 from headwater.families.geometry import Geometry, RowGeometry
 from headwater.families.posterior import posterior
 from headwater.families.soundness import IMPOSSIBLE, find_count_problem
@@ -41,56 +37,9 @@ EMPTY_TABLE: Array = np.empty((0, 0))
 GAPS_REFUSED = "the components of this model are learned from complete rows, got rows with missing values"
 LEAST_SHARE = 1e-290  # of a sum of densities; smaller shares have lost their precision
 
-Prior = TypeVar("Prior")
-Stats = TypeVar("Stats", bound=ComponentStatistics)
-Params = TypeVar("Params")
 
-
-class Family(ABC, Generic[Prior, Stats, Params]):
-    """Pure functions of a prior, statistics, parameters and rows. A subclass is a frozen dataclass of settings."""
-
-    n_components: int
-
-    # The core: what a family must offer.
-
-    @abstractmethod
-    def zeros(self, width: int) -> Stats:
-        """Return the statistics of no rows that have `width` columns."""
-
-    @abstractmethod
-    def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> Prior:
-        """Return the prior: what the user gave, completed in the scale of the rows.
-
-        The rows are those of the warm-up, `responsibilities` (n, K) those of the seeds, and `geometry` what the method found.
-        """
-
-    @abstractmethod
-    def log_densities(self, parameters: Params, X: Matrix) -> Array:
-        """Return the log-density (n, K) of every row under every component."""
-
-    @abstractmethod
-    def collect(self, parameters: Params, X: Matrix, responsibilities: Array) -> Stats:
-        """Return total statistics of rows; responsibilities (n, K) are times the weights of the rows."""
-
-    @abstractmethod
-    def readout(self, name: str, prior: Prior, totals: Stats) -> Params:
-        """Return parameters of the belief that prior and totals make: its "mode", "mean", "expect_log" or "predictive".
-
-        With "expect_log", log-densities are expectations under the belief, as variational Bayes asks for. With "predictive",
-        which a family need not have, they are those of rows with the parameters integrated out.
-        """
-
-    @abstractmethod
-    def log_prior(self, prior: Prior, parameters: Params) -> float:
-        """Return the log-density of the prior at parameters that are modes, up to a constant: the penalty of MAP-EM."""
-
-    @abstractmethod
-    def divergence(self, prior: Prior, totals: Stats) -> float:
-        """Return KL(belief || prior), summed over the components: the penalty in the free energy of variational Bayes."""
-
-    @abstractmethod
-    def sample(self, parameters: Params, components: NDArray[np.int64], rng: np.random.Generator, *options: Values) -> Array:
-        """Draw one row from each of the listed components."""
+class Family(FamilyCore[Prior, Stats, Params]):
+    """A family with a default for every capability. A subclass is a frozen dataclass of settings."""
 
     # Readouts and prior
 

@@ -10,8 +10,7 @@ import numpy as np
 from headwater.core.batch import Batch
 from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
-from headwater.families.family import Family
-from headwater.families.gaussian_covariance import Covariance
+from headwater.families.gaussian_components import GaussianComponents
 from headwater.families.gaussian_gap_sweeps import sweep_chain_with_gaps, sweep_with_gaps
 from headwater.families.gaussian_parameters import (
     refuse_singular,
@@ -28,17 +27,10 @@ from headwater.kernels.mixture import READOUTS
 from headwater.kernels.projection import PROJECTIONS
 
 
-class GaussianSweeps(Family[GaussianPrior, GaussianStatistics, GaussianParameters]):
-    """The half of the Gaussian family that hands whole loops to a kernel."""
+class GaussianSweeps(GaussianComponents):
+    """The part of the Gaussian family that hands whole loops to a kernel."""
 
-    n_components: int
-
-    # What the other half says
-
-    @property
-    @abstractmethod
-    def kind(self) -> Covariance:
-        """The covariance, with its kernels."""
+    # What the family says
 
     @abstractmethod
     def blank_parameters(self, origin: Array) -> GaussianParameters:

@@ -21,7 +21,8 @@ from headwater.families.gaussian_records import GappedStatistics, GaussianStatis
 from headwater.families.gaussian_slabs import EMPTY_CUBE, Moments, sum_slabs
 from headwater.families.geometry import Geometry
 from headwater.families.regression_belief import belief, contrast, divergence, log_prior, moments
-from headwater.families.regression_gaps import estep_regression_gaps, input_rows, joint_parameters, predict_gaps
+from headwater.families.regression_gaps import estep_regression_gaps, joint_parameters, predict_gaps
+from headwater.families.regression_prior import flatten_prior, refine_prior, settle_prior
 from headwater.families.regression_records import RegressionBelief, RegressionParameters, RegressionPrior
 from headwater.kernels.mixture import READOUTS
 from headwater.kernels.regression import estep_regression
@@ -109,9 +110,7 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
 
     def flatten_prior(self, prior: RegressionPrior) -> RegressionPrior:
         """The prior whose mode is least squares; only the floor under the noise is left of it."""
-        size = len(prior.mean)
-        gate = self.gate.flatten_prior(prior.gate) if self.gate and prior.gate else None
-        return RegressionPrior(prior.origin, np.zeros(size), np.zeros(size), 2.0 - size, 0.0, prior.floor, gate)
+        return flatten_prior(self, prior)
 
     def blank_prior(self, width: int) -> RegressionPrior:
         """A prior of the right shape."""
@@ -145,46 +144,13 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
 
     def prior(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> RegressionPrior:
         """The user's prior, completed in the scale of the rows: noise is the residual variance of the seeded groups."""
-        origin, spread = geometry.origin, geometry.spread
-        mean = np.zeros(self.size(len(origin)))
-        if self.coef_prior is not None:
-            mean[self.intercept :] = self.coef_prior
-        rows = 0.001 if self.coef_precision_prior is None else float(self.coef_precision_prior)
-        units = np.where(spread[:-1] > 0.0, spread[:-1], 1.0)
-        precision = rows * np.concatenate([np.ones(int(self.intercept)), units])
-        dof = 3.0 if self.degrees_of_freedom_prior is None else float(self.degrees_of_freedom_prior)
-        gate = None
-        if self.gate:
-            gate = self.gate.prior(_of_inputs(geometry), input_rows(batch), responsibilities)
-        blank = RegressionPrior(origin, mean, precision, dof, 0.0, self._floor(spread), gate)
-        noise = self.noise_variance_prior
-        if noise is None:
-            noise = self._within(self.flatten_prior(blank), geometry, batch, responsibilities) + blank.floor
-        return replace(blank, scale=dof * float(noise))
-
-    def _within(self, flat: RegressionPrior, geometry: Geometry, batch: Batch, responsibilities: Array) -> float:
-        """Residual variance of the seeded groups, pooled; with too few rows, a part of the total variance."""
-        size = len(flat.mean)
-        if len(batch) < 3 * self.n_components * size:
-            return float(geometry.spread[-1] / (1.0 + self.n_components) ** 2)
-        totals = self.collect_seeds(geometry, batch, responsibilities)
-        noise = self.noise_variances(self.readout("mode", flat, totals))
-        return float(totals.count @ noise / totals.count.sum() / (1.0 - self.n_components * size / len(batch)))
-
-    def _floor(self, spread: Array) -> float:
-        return float(self.noise_floor * (spread[-1] if spread[-1] > 0.0 else 1.0) + 1e-200)
+        return settle_prior(self, geometry, batch, responsibilities)
 
     def refine_prior(
         self, prior: RegressionPrior, parameters: RegressionParameters, weights: Array, geometry: Geometry
     ) -> RegressionPrior:
         """Empirical Bayes: a prior whose mean precision is that of the components, unless the user gave it."""
-        if self.gate and prior.gate and parameters.gate:
-            gate = self.gate.refine_prior(prior.gate, parameters.gate, weights, _of_inputs(geometry))
-            prior = replace(prior, gate=gate)
-        if self.noise_variance_prior is not None:
-            return prior
-        noise = 1.0 / (weights @ (1.0 / self.noise_variances(parameters)))
-        return replace(prior, scale=prior.dof * float(noise + self._floor(geometry.spread)))
+        return refine_prior(self, prior, parameters, weights, geometry)
 
     # Readouts
 
@@ -414,7 +380,3 @@ def input_totals(totals: GaussianStatistics) -> GaussianStatistics:
     """Statistics of the inputs alone."""
     first, second = totals.first[:, :-1], totals.second[:, :-1, :-1]
     return GaussianStatistics(totals.from_base, totals.count, np.ascontiguousarray(first), np.ascontiguousarray(second))
-
-
-def _of_inputs(geometry: Geometry) -> Geometry:
-    return Geometry(geometry.origin[:-1], geometry.spread[:-1], ())

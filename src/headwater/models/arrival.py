@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headwater.core.average import averaged_share
 from headwater.core.batch import Batch
 from headwater.core.climb import climb
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Start, StartSettings
@@ -30,7 +31,6 @@ from headwater.families.soundness import (
 )
 from headwater.kernels.arrival import SILENCE, estep, gather_moments, split_power, sweep_linear
 from headwater.kernels.parallel import run_slabs
-from headwater.models.mixture import averaged_share
 from headwater.models.steering import Complex, LinearSensors, Sensors
 
 START_PASSES, START_TOL = 60, 1e-6

@@ -10,26 +10,18 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.average import averaged_share
 from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Start, StartSettings
 from headwater.core.gapped_rows import find_absent
 from headwater.core.state import Summary
-from headwater.core.statistics import HEAVIEST, Array, widest_form
+from headwater.core.statistics import Array, widest_form
 from headwater.core.values import Index
 from headwater.families.capabilities import SweepsChains
 from headwater.families.geometry import RowGeometry
-from headwater.families.soundness import IMPOSSIBLE as NO_STATISTICS
-from headwater.families.soundness import (
-    NO_PARAMETERS,
-    NO_PRIOR,
-    SLACK,
-    are_no_shares,
-    exceeds,
-    find_count_problem,
-    has_negative,
-)
 from headwater.kernels.chains import best_path, draw_path, smooth
 from headwater.kernels.parallel import one_blas_thread
+from headwater.models import chain_soundness as soundness
 from headwater.models.chain_records import (
     TINY,
     Carry,
@@ -43,7 +35,6 @@ from headwater.models.chain_records import (
 )
 from headwater.models.chain_smoothing import EMPTY, IMPOSSIBLE, NO_POSTERIORS, Smoother, by_group
 from headwater.models.chain_start import start_chain
-from headwater.models.mixture import averaged_share
 
 STRETCH = 2**16  # rows that are scored at once
 LONGEST = 1e12  # size of the logarithm of the share of old statistics
@@ -102,28 +93,20 @@ class HiddenMarkov(Smoother):
     def find_problem(self, record: object, width: int) -> str:
         """What is wrong with a record read from a file; "" if nothing is."""
         if isinstance(record, Carry):
-            if are_no_shares(*record.filters.values()) or exceeds(
-                LONGEST, record.left, *(left for _, _, left in record.apart.values())
-            ):
-                return NO_PARAMETERS
-            if any(_is_no_mean(record.filters.get(number), *parts[:2]) for number, parts in record.apart.items()):
-                return NO_STATISTICS
-            rows = [row for given, mean, _ in record.apart.values() for row in (*given, mean)]
-            return next(filter(None, (self.find_problem(self._unflat(row, width), width) for row in rows)), "")
+            return soundness.find_carry_problem(record) or self._find_apart_problem(record, width)
         if isinstance(record, ChainPrior):
-            if has_negative(record.start, record.steps, record.start - record.start_shift, record.steps - record.steps_shift):
-                return NO_PRIOR
-            if record.start.sum() <= 0.0 or record.steps.sum(axis=1).min() <= 0.0:  # nowhere to begin, or to go
-                return NO_PRIOR
-            if exceeds(HEAVIEST, record.start, record.steps):
-                return NO_PRIOR
-            fixed = "" if record.fixed is None else self.find_problem(record.fixed, width)
-            return fixed or self.family.find_problem(record.emissions, width)
+            problem = soundness.find_prior_problem(record)
+            fixed = "" if problem or record.fixed is None else self.find_problem(record.fixed, width)
+            return problem or fixed or self.family.find_problem(record.emissions, width)
         if isinstance(record, ChainParameters):
-            unsound = are_no_shares(record.start, record.transitions)
-            return NO_PARAMETERS if unsound else self.family.find_problem(record.emissions, width)
+            return soundness.find_parameters_problem(record) or self.family.find_problem(record.emissions, width)
         assert isinstance(record, ChainStatistics)
-        return find_count_problem(record.start, record.steps) or self.family.find_problem(record.emissions, width)
+        return soundness.find_statistics_problem(record) or self.family.find_problem(record.emissions, width)
+
+    def _find_apart_problem(self, record: Carry, width: int) -> str:
+        """What is wrong with the statistics that are kept apart of open sequences."""
+        rows = (row for given, mean, _ in record.apart.values() for row in (*given, mean))
+        return next(filter(None, (self.find_problem(self._unflat(row, width), width) for row in rows)), "")
 
     def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> ChainPrior:
         """The user's prior, completed in the scale of rows that were seeded with these responsibilities."""
@@ -406,8 +389,3 @@ class HiddenMarkov(Smoother):
 
 def _widest(statistics: ChainStatistics) -> ChainStatistics:
     return replace(statistics, emissions=widest_form(statistics.emissions))
-
-
-def _is_no_mean(states: Array | None, given: Array, mean: Array) -> bool:
-    """Whether statistics given each state have changed their mean over the states of a sequence (kernels/chain_sweep.py)."""
-    return states is None or bool(np.any(np.abs(states @ given - mean) > SLACK * (states @ np.abs(given)) + TINY))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
+from headwater.core.average import averaged_share
 from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Sampler, Start, StartSettings
 from headwater.core.gapped_rows import GappedRows
@@ -18,31 +19,17 @@ from headwater.core.state import Stream, Summary
 from headwater.core.statistics import HEAVIEST, Array
 from headwater.core.values import Index, Matrix
 from headwater.families.capabilities import MatchesMoments, SweepsRows
-from headwater.families.components import replace_components
-from headwater.families.family import Family, Params, Prior, Stats
+from headwater.families.family import Family
+from headwater.families.family_core import Params, Prior, Stats
 from headwater.families.geometry import RowGeometry
 from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, are_no_logs, exceeds
 from headwater.kernels.mixture import READOUTS, draw_components, weights_readout
 from headwater.kernels.parallel import one_blas_thread
+from headwater.models.belief_repair import repair_beliefs
+from headwater.models.mixture_records import MixtureParameters, MixturePrior
 from headwater.models.start import tournament
 
 NO_SHARES: Array = np.empty((0, 0))
-
-
-@dataclass(frozen=True)
-class MixturePrior(Generic[Prior]):
-    """Dirichlet concentration of the weights (K,) and the prior of the components."""
-
-    concentration: Array
-    components: Prior
-
-
-@dataclass(frozen=True)
-class MixtureParameters(Generic[Params]):
-    """Log-weights, or what a readout puts in their place, and the parameters of the components."""
-
-    log_weights: Array
-    components: Params
 
 
 @dataclass(frozen=True)
@@ -181,22 +168,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         """
         if "match_moments" not in self.family.readouts:  # then beliefs are prior and counts, which always add
             return totals, ()
-        broken = ~self._projected.find_proper(prior.components, totals)
-        weightless = prior.concentration + totals.count <= 0.0
-        if not (broken | weightless).any():
-            return totals, ()
-        proper = [self._projected.find_proper(prior.components, part) for part in parts]
-        count = totals.count.copy()
-        for k in np.flatnonzero(broken):
-            chosen = [part for part, good in zip(parts, proper, strict=True) if good[k]]
-            mean = parts[0].zeros_like()
-            for part in chosen:
-                mean = mean + part.scaled(1.0 / len(chosen))
-            totals = replace_components(totals, mean, np.arange(self.n_components) == k)
-        for k in np.flatnonzero(weightless):
-            positive = [part.count[k] for part in parts if prior.concentration[k] + part.count[k] > 0.0]
-            count[k] = np.mean(positive) if positive else 0.0
-        return replace(totals, count=count), tuple(int(k) for k in np.flatnonzero(broken | weightless))
+        return repair_beliefs(self._projected, prior, totals, parts)
 
     def common_prior(self, priors: Sequence[MixturePrior[Prior]]) -> MixturePrior[Prior]:
         """Return the prior of models that are merged: that of the first, but for what their families hold in common."""
@@ -401,13 +373,6 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         counts = rng.multinomial(rows, weights / weights.sum())
         components = np.repeat(np.arange(self.n_components), counts)
         return self.family.sample(parameters.components, components, rng, *options), components
-
-
-def averaged_share(average: float, shares: Array, gains: Array) -> float:
-    """End of average += gain * (share - average) over a run of rows."""
-    left = np.cumprod((1.0 - gains)[::-1])[::-1]
-    after = np.append(left[1:], 1.0)
-    return float(average * left[0] + np.sum(after * gains * shares))
 
 
 def mixture_of(stream: Stream) -> Mixture:

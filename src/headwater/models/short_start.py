@@ -18,7 +18,8 @@ from headwater.core.state import Summary
 from headwater.models.exchange import exchange_assignments
 
 if TYPE_CHECKING:
-    from headwater.models.mixture import Mixture, MixtureParameters
+    from headwater.models.mixture import Mixture
+    from headwater.models.mixture_records import MixtureParameters
 
 MANY_PARAMETERS = 5000  # from which on a start is short
 ROWS_EACH = 64  # of a component, and twice the columns if that is more, on which seeds are found

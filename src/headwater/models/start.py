@@ -18,7 +18,8 @@ from headwater.models.seeding import TURNS, named_assignments, seed_assignments
 from headwater.models.short_start import is_dear, short_start
 
 if TYPE_CHECKING:
-    from headwater.models.mixture import Mixture, MixtureParameters, MixturePrior
+    from headwater.models.mixture import Mixture
+    from headwater.models.mixture_records import MixtureParameters, MixturePrior
 
 
 def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:

@@ -20,7 +20,8 @@ import numpy as np
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.families.components import ComponentStatistics
-from headwater.models.mixture import Mixture, MixtureParameters, MixturePrior
+from headwater.models.mixture import Mixture
+from headwater.models.mixture_records import MixtureParameters, MixturePrior
 
 LONGEST_STEP = 16.0  # extrapolation
 LEAST_STEP = 1e-24  # squared step over squared result, below which a step changes nothing

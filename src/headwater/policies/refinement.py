@@ -12,7 +12,7 @@ import numpy as np
 
 from headwater.core.batch import Batch
 from headwater.families.components import ComponentStatistics
-from headwater.models.mixture import MixtureParameters
+from headwater.models.mixture_records import MixtureParameters
 from headwater.policies.control_variate import ClimbEnd, ControlVariate, climb_rows
 from headwater.policies.refinement_record import Refinement
 from headwater.policies.reservoir_climb import climb_reservoir

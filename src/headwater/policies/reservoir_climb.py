@@ -13,7 +13,7 @@ import numpy as np
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.families.components import ComponentStatistics
-from headwater.models.mixture import MixtureParameters
+from headwater.models.mixture_records import MixtureParameters
 from headwater.policies.control_variate import ClimbEnd, climb_rows
 from headwater.policies.search_context import Budget, SearchContext, compare_scores
 from headwater.policies.search_settings import LEAST_PASS_GAIN, LEAST_ROWS

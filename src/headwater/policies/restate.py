@@ -17,7 +17,8 @@ from headwater.core.state import Base, Stream
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix
 from headwater.families.components import ComponentStatistics
-from headwater.models.mixture import Mixture, MixtureParameters, MixturePrior, mixture_of
+from headwater.models.mixture import Mixture, mixture_of
+from headwater.models.mixture_records import MixtureParameters, MixturePrior
 from headwater.policies.control_variate import correct
 from headwater.policies.names import RESERVOIR
 from headwater.policies.reservoir import Reservoir

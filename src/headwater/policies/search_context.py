@@ -12,7 +12,8 @@ from headwater.core.batch import Batch
 from headwater.core.contracts import Start
 from headwater.core.statistics import Array
 from headwater.families.components import ComponentStatistics
-from headwater.models.mixture import Mixture, MixtureParameters, MixturePrior
+from headwater.models.mixture import Mixture
+from headwater.models.mixture_records import MixtureParameters, MixturePrior
 from headwater.policies.control_variate import ControlVariate
 from headwater.policies.refinement_record import Refinement
 from headwater.policies.reservoir import Reservoir

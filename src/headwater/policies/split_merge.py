@@ -17,7 +17,8 @@ from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix
 from headwater.families.components import ComponentStatistics
-from headwater.models.mixture import Mixture, MixtureParameters, MixturePrior
+from headwater.models.mixture import Mixture
+from headwater.models.mixture_records import MixtureParameters, MixturePrior
 from headwater.models.seeding import TURNS, seed_assignments
 
 OWN = 0.02  # responsibility from which on a row belongs to a component
