@@ -33,6 +33,19 @@ def counterpart(kind):
     return learned(kind, {})
 
 
+def with_gaps_or_errors(kind, options, errors=False):
+    """A model of rows some values of which are missing, or that were measured with errors."""
+    model, rng = every_model.KINDS[kind][0]().set_params(**options), np.random.default_rng(5)
+    for chunk in every_model.stream_of(kind, SIZES):
+        X = np.array(chunk.X)
+        if errors:
+            model.partial_fit(X, noise=rng.random(X.shape))
+        else:
+            X[rng.random(X.shape) < 0.2] = np.nan
+            model.partial_fit(**{**dict(**chunk), "X": X})
+    return model
+
+
 def reported():
     model = learned("gaussian", {})
     rounds = (Round("learning", 3, 200, -3.5, 100, 200, 100, 50), Round("pass", 3, 200, np.nan, 1, 2, 3, 4))
@@ -52,6 +65,15 @@ SITUATIONS = {
     "history": ("gaussian", lambda: learned("gaussian", {}, (100, 200), monitor=True)),
     "report": ("gaussian", reported),
     "merged": ("gaussian", lambda: hw.merge([learned("gaussian", {}, sizes) for sizes in (SIZES, (90, 80))])),
+    "factor": ("gaussian", lambda: learned("gaussian", {"covariance_type": "factor", "n_factors": 1})),
+    "errors": ("gaussian", lambda: with_gaps_or_errors("gaussian", {}, errors=True)),
+    "errors warm-up": ("gaussian", lambda: with_gaps_or_errors("gaussian", {"warm_up": 500}, errors=True)),
+    "gaps": ("student", lambda: with_gaps_or_errors("student", {"covariance_type": "diag"})),
+    "gaps warm-up": ("gaussian", lambda: with_gaps_or_errors("gaussian", {"warm_up": 500, "resolution": "auto"})),
+    "drift beside a background": (
+        "background", lambda: learned("background", {"half_life": "auto", "algorithm": hw.Auto(batch_size=40)}, (100, 150)),
+    ),
+    "table and background": ("mixed", lambda: learned("mixed", {"background": True})),
     "gated": ("regression", lambda: learned("regression", {"gating": "input"})),
     "words": ("multinomial", lambda: learned("multinomial", {"algorithm": "online-em"})),
     "steps": ("chain", lambda: learned("chain", {"algorithm": "online-em"})),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import headwater as hw
+from headwater.estimators import model_file
 
 ALGORITHMS = ("auto", "em", "vb", "online-em", "soem", "boem", "online-vb", "quasi-bayes")
 
@@ -122,3 +123,19 @@ def test_a_table_has_rows_that_belong_to_no_component():
     X, components = model.sample(5000)
     assert abs((components == -1).mean() - model.background_weight_) < 0.01
     assert np.isfinite(X).all()
+
+
+def test_a_background_that_no_row_belongs_to_can_be_saved_after_an_alarm():
+    """What the components leave of all rows is a difference, which rounding puts below zero."""
+    rng = np.random.default_rng(5)
+    model = hw.GaussianMixture(
+        2, half_life="auto", algorithm=hw.Auto(batch_size=40), warm_up=60, random_state=0, background=True
+    )
+    for step in range(11):
+        rows = rng.normal(size=(70, 3)) + rng.choice([0, 6], size=(70, 1))
+        if step >= 5:
+            rows = rows + (step // 3) * 8 * (1 - 2 * (step % 2))
+        model.partial_fit(100.0 * rows if step == 9 else rows)
+        if step > 7:
+            assert model_file.from_bytes(model_file.to_bytes(model)).n_samples_seen_ == 70 * (step + 1)
+            assert model._state.statistics.background[0] >= 0.0

@@ -183,3 +183,14 @@ def test_bad_settings_get_one_sentence(options, words):
         warnings.simplefilter("ignore")
         with pytest.raises(ValueError, match=words):
             hw.MixedMixture(2, **options).fit(people(60)[0])
+
+
+@pytest.mark.parametrize("size", [1e15, 1e25])
+def test_counts_may_be_larger_than_whole_numbers_are(size):
+    """The generator of counts knows none beyond 2^63; divergences of components are found by drawing."""
+    rows = size * np.random.default_rng(0).poisson(4.0, size=(200, 2))
+    model = hw.PoissonMixture(2, warm_up=60, random_state=0).partial_fit(rows).partial_fit(rows)
+    drawn, components = model.sample(200)
+    np.testing.assert_allclose(drawn, model.rates_[components], rtol=1e-6)
+    table = hw.MixedMixture(2, columns={1: "poisson"}, warm_up=60, random_state=0).partial_fit(rows).partial_fit(rows)
+    assert "600" not in str(table.health_) and np.isfinite(table.sample(3)[0].astype(float)).all()

@@ -102,3 +102,13 @@ def test_who_takes_no_noise_says_so():
     ):
         with pytest.raises(ValueError, match=sentence):
             model(**options).partial_fit(ROWS, noise=NOISE)
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_rows_that_are_all_equal_can_have_errors(kind):
+    """They spread in no direction, and the errors are not taken off what is 0."""
+    for value in (0.0, 3.7, 1e9):
+        found = model(covariance_type=kind, warm_up=60).partial_fit(np.full((120, 2), value), noise=NOISE[:120])
+        np.testing.assert_allclose(found.means_, value)
+        assert np.isfinite(found.covariances_).all()
+        assert found.weights_.sum() == pytest.approx(1.0)

@@ -235,5 +235,6 @@ def _numbers(column: object, name: str) -> Array:
 
 def refuse_large(values: Array, name: object) -> None:
     """Refuse numbers whose squares would overflow."""
-    if np.isinf(values).any() or np.nanmax(np.abs(values), initial=0.0) > LARGEST:
-        raise ValueError(f"column {name!r} must hold numbers of at most {LARGEST:g} in size, got infinity or more")
+    largest = np.nanmax(np.abs(values), initial=0.0)
+    if largest > LARGEST:
+        raise ValueError(f"column {name!r} must hold numbers of at most {LARGEST:g} in size, got {largest:.3g}")

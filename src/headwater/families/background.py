@@ -30,7 +30,7 @@ from headwater.families.conditional_law import ConditionalLaw, Mask
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family
 from headwater.families.geometry import RowGeometry
 from headwater.families.posterior import posterior
-from headwater.families.soundness import IMPOSSIBLE, NO_PARAMETERS, NO_PRIOR, find_count_problem
+from headwater.families.soundness import IMPOSSIBLE, NO_PARAMETERS, NO_PRIOR, TOLERANCE, find_count_problem
 from headwater.families.wide_law import WideLaw
 from headwater.kernels.parallel import run_slabs
 
@@ -308,6 +308,8 @@ class Background(Family[BackgroundPrior, BackgroundStatistics, BackgroundParamet
         inner = None if others is None else others.components
         components = self.components.recombine(statistics.components, matrix, inner, other_matrix)
         background = statistics.background + statistics.count.sum() - components.count.sum()
+        rounding = TOLERANCE * np.abs(components.count).sum()  # of a difference of sums that may be equal
+        background = np.where((background < 0.0) & (background >= -rounding), 0.0, background)
         return BackgroundStatistics(statistics.from_base, components.count.copy(), components, background)
 
     def move_to_prior(
@@ -347,7 +349,7 @@ class Background(Family[BackgroundPrior, BackgroundStatistics, BackgroundParamet
 
     def find_problem(self, record: object, width: int) -> str:
         if isinstance(record, BackgroundStatistics):
-            unsound = record.background[0] < 0.0 or bool(np.any(record.count != record.components.count))
+            unsound = bool(np.any(record.count != record.components.count))
             problem = IMPOSSIBLE if unsound else find_count_problem(np.append(record.count, record.background))
             return problem or self.components.find_problem(record.components, width)
         if isinstance(record, BackgroundPrior):

@@ -21,7 +21,14 @@ from headwater.families.column_steps import settle_steps
 from headwater.families.components import select_components
 from headwater.families.conditional_law import ConditionalLaw
 from headwater.families.factor_readout import read_mode, seed_parameters
-from headwater.families.factor_records import FactorParameters, FactorPrior, FactorStatistics, RoundedFactorPrior, with_steps
+from headwater.families.factor_records import (
+    FactorParameters,
+    FactorPrior,
+    FactorStatistics,
+    RoundedFactorPrior,
+    is_whitening,
+    with_steps,
+)
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family
 from headwater.families.gaussian_conditional import conditional_law
 from headwater.families.gaussian_parameters import make_parameters as make_gaussian
@@ -259,7 +266,7 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
                 sound = sound and record.steps.min() >= 0.0 and not exceeds(LARGEST, record.steps)
             return "" if sound else NO_PRIOR
         if isinstance(record, FactorParameters):
-            return "" if record.noise.min() > 0.0 else NO_PARAMETERS
+            return "" if record.noise.min() > 0.0 and is_whitening(record) else NO_PARAMETERS
         return super().find_problem(record, width)
 
     # What users see

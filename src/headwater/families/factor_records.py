@@ -8,6 +8,7 @@ import numpy as np
 
 from headwater.core.statistics import Array
 from headwater.families.components import ComponentStatistics
+from headwater.families.soundness import SLACK
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,24 @@ def make_parameters(origin: Array, means: Array, loadings: Array, noise: Array) 
     offset = -0.5 * (width * np.log(2.0 * np.pi) + log_determinant)
     whiten = np.einsum("kqr,kdr->kqd", inverse, scaled)
     return FactorParameters(origin, means, loadings, noise, whiten, np.swapaxes(inverse, 1, 2).copy(), offset)
+
+
+def is_whitening(parameters: FactorParameters) -> bool:
+    """Whether what densities need can belong to the loadings and the noise of parameters that were read.
+
+    I + B B' with B = loadings' noise^-1/2 has no eigenvalue below 1, so that neither L^-1 nor L^-1 B is longer than 1.
+    """
+    most = np.sqrt(parameters.whiten.shape[1]) * (1.0 + SLACK)
+    lengths = (
+        np.sqrt(np.einsum("kqd,kd->k", parameters.whiten**2, parameters.noise)),
+        np.linalg.norm(parameters.unwhiten, axis=(1, 2)),
+    )
+    pivots = np.diagonal(parameters.unwhiten, axis1=1, axis2=2)
+    if not (np.max(lengths) <= most and pivots.min() > 0.0):
+        return False
+    determinant = np.log(parameters.noise).sum(axis=1) - 2.0 * np.log(pivots).sum(axis=1)
+    offset = -0.5 * (parameters.means.shape[1] * np.log(2.0 * np.pi) + determinant)
+    return bool(np.all(np.abs(parameters.offset - offset) <= SLACK * (1.0 + np.abs(offset))))
 
 
 def with_steps(prior: FactorPrior, steps: Array | None) -> FactorPrior:

@@ -8,6 +8,7 @@ from headwater.core.noisy_rows import NoisyRows
 from headwater.core.statistics import Array
 
 LEAST_LEFT = 0.1  # of the variance of a group that a start leaves to the rows when it takes the errors off
+ROUNDING = 1e-12  # of the largest variance: less is no spread
 
 
 def remove_noise(matrix: bool, X: NoisyRows, weighted: Array, covariance: Array) -> Array:
@@ -27,9 +28,13 @@ def remove_noise(matrix: bool, X: NoisyRows, weighted: Array, covariance: Array)
 
 
 def _take_off(covariance: Array, noise: Array) -> Array:
-    """The difference of two covariances, but no less than a part of the first in any direction."""
+    """The difference of two covariances, but no less than a part of the first in any direction.
+
+    Directions in which rows hardly spread, as where all are equal, get what is rounding beside the spread and the errors.
+    """
     values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(values, 1e-12 * max(float(values[-1]), 1e-300)))
+    largest = max(float(values[-1]), float(np.diagonal(noise).max()), 1e-300)
+    root = vectors * np.sqrt(np.maximum(values, ROUNDING * largest))
     inverse = np.linalg.inv(root)
     share, axes = np.linalg.eigh(inverse @ noise @ inverse.T)
     axes = root @ axes

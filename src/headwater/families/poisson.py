@@ -25,6 +25,7 @@ from headwater.families.wide_law import WideLaw, log_counts, sample_counts
 
 LOG_FACTORIALS: Array = gammaln(np.arange(1024) + 1.0)
 LEAST_RATE = 1e-12  # events a row of a component that saw none, where there is no prior
+LARGE_RATE = 1e15  # events a row from which a count is as good as Gaussian
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | Ga
             rates = rng.gamma(parameters.shape[components], 1.0 / parameters.rate[components])
         else:
             rates = parameters.rates[components]
-        rows = rng.poisson(rates).astype(float)
+        rows = _draw_counts(rates, rng)
         return rows if self.exposure is None else np.insert(rows, self.exposure, 1.0, axis=1)
 
     def log_wide(self, law: WideLaw, X: Matrix) -> Array:
@@ -197,9 +198,10 @@ class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | Ga
 
 def _log_factorials(counts: Array) -> Array:
     """Logarithms of n!; those of small whole numbers are looked up, which takes a tenth of the time."""
-    places = counts.astype(np.int64)
-    if counts.size and counts.max() < len(LOG_FACTORIALS) and np.array_equal(places, counts):
-        return LOG_FACTORIALS[places]
+    if counts.size and counts.max() < len(LOG_FACTORIALS):
+        places = counts.astype(np.int64)
+        if np.array_equal(places, counts):
+            return LOG_FACTORIALS[places]
     return np.asarray(gammaln(counts + 1.0))
 
 
@@ -214,3 +216,12 @@ def _log_negative_binomial(belief: GammaBelief, counts: Array, times: Array) -> 
         terms = gammaln(shape + x) - gammaln(shape) - gammaln(x + 1.0) + shape * np.log1p(-share) + x * np.log(share)
         found += np.where(seen, terms, 0.0)
     return found
+
+
+def _draw_counts(rates: Array, rng: np.random.Generator) -> Array:
+    """Draw counts; large ones as rounded Gaussians, since the generator knows no whole numbers beyond 2^63."""
+    large = rates > LARGE_RATE
+    counts = rng.poisson(np.where(large, 0.0, rates)).astype(float)
+    if large.any():
+        counts[large] = np.rint(rates[large] + np.sqrt(rates[large]) * rng.normal(size=int(large.sum())))
+    return counts
