@@ -80,7 +80,7 @@ class Situation:
     data: str
 
     def chunk(self, n, method=None):
-        """Rows, and now and then their weights, where the method takes them."""
+        """Return rows, sometimes with weights if the method takes them."""
         X = odd_rows.ROWS[self.data](n, WIDTH, self.rng)
         chunk = odd_rows.CHUNKS[self.kind](X)
         if method is not None and "sample_weight" in inspect.signature(method).parameters and self.rng.random() < 0.3:
@@ -170,7 +170,7 @@ def merge(model, situation):
 
 
 def give(model, situation):
-    """Set what an HMM may start from by hand."""
+    """Set some parameters of a hidden Markov model by hand, as a start."""
     rng, names = situation.rng, [name for name in ("startprob_", "transmat_") if hasattr(type(model), name)]
     if not isinstance(model, hw.GaussianHMM | hw.CategoricalHMM) or model.n_components == "auto":
         return lambda model: model
@@ -205,14 +205,14 @@ CALLS = (
 
 
 def contents(model):
-    """All that a file holds of a model, but for settings that were changed to what they were."""
+    """Return what a file holds of a model, without settings that were set to the values they had."""
     header, arrays = model_file.pack(model, answers=False)
     before = {name: tree for name, tree in header["learned_with"].items() if tree != header["parameters"][name]}
     return header | {"learned_with": before}, {name: np.ascontiguousarray(array).tobytes() for name, array in arrays.items()}
 
 
 def outcome(call, model):
-    """What a call makes of a model, or the sentence that refuses it."""
+    """Return the model after a call, or the sentence of the error."""
     try:
         return call(model), ""
     except (ValueError, AttributeError) as error:
@@ -222,7 +222,7 @@ def outcome(call, model):
 
 
 def draw_options(kind, rng):
-    """Settings of a model, some of them other than their defaults."""
+    """Return settings of a model, some of which are not the defaults."""
     names = sorted(set(OPTIONS) & set(parameter_names(kind)))
     chosen = [str(name) for name in names if rng.random() < 0.3]
     options = {name: OPTIONS[name][rng.integers(len(OPTIONS[name]))] for name in chosen}
@@ -232,7 +232,7 @@ def draw_options(kind, rng):
 
 
 def run(kind, algorithm, seed, calls=12, trace=None):
-    """Make a sequence of calls. Every model on the way can be loaded, and goes on as one that was never saved."""
+    """Make a sequence of calls. After each, the model can be saved and loaded, and then behaves as if it had not been saved."""
     rng = np.random.default_rng(seed)
     situation, options = Situation(kind, rng, str(rng.choice(list(odd_rows.ROWS)))), draw_options(kind, rng)
     model = odd_rows.blank(kind, algorithm, **options)

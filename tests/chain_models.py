@@ -7,21 +7,21 @@ from headwater.core.validation import check_weights
 
 
 def a_stream(rows, seed=0, n_states=2, width=2, apart=3.0, stay=0.9):
-    """Rows of a chain that stays, and the states."""
+    """Return rows of a chain with long stays, and the states."""
     rng = np.random.default_rng(seed)
     states = np.cumsum(np.where(rng.random(rows) < stay, 0, rng.integers(1, max(n_states, 2), size=rows))) % n_states
     return rng.normal(size=(rows, width)) + apart * states[:, None], states
 
 
 def gapped_stream(rows, seed=0):
-    """Rows of a chain of which a fifth of the values is missing, and of some rows all."""
+    """Return rows of a chain. A fifth of the values is missing; some rows have no value at all."""
     X, _ = a_stream(rows, seed)
     X[np.random.default_rng(seed).random(X.shape) < 0.2] = np.nan
     return X
 
 
 def symbol_stream(rows, seed=0, n_symbols=4, stay=0.9):
-    """Symbols of a chain of two states that share none but the middle ones."""
+    """Return symbols of a chain of two states, which have only the middle symbols in common."""
     rng = np.random.default_rng(seed)
     states = np.cumsum(rng.random(rows) > stay) % 2
     tables = np.array([[0.6, 0.3, 0.1, 0.0], [0.0, 0.1, 0.3, 0.6]])[:, :n_symbols]
@@ -30,9 +30,9 @@ def symbol_stream(rows, seed=0, n_symbols=4, stay=0.9):
 
 
 class RowsIn:
-    """Takes weights, which chains have none of, only to check them, and scores row by row: all rows are one sequence."""
+    """Checks weights and ignores them, since chains have none, and scores row by row: all rows are one sequence."""
 
-    monitor_ = None  # which there is after a fit alone
+    monitor_ = None  # which exists only after a fit
 
     def fit(self, X, sample_weight=None):
         check_weights(sample_weight, len(np.atleast_2d(np.asarray(X, dtype=object))))
@@ -47,19 +47,19 @@ class RowsIn:
 
 
 class RowsInGaussianHMM(RowsIn, hw.GaussianHMM):
-    """The model of rows."""
+    """GaussianHMM on rows."""
 
 
 class GapFedGaussianHMM(RowsInGaussianHMM):
-    """The model of rows, whose rows in the table have gaps, and some no value."""
+    """GaussianHMM, with rows that have gaps; some have no value at all."""
 
 
 class RowsInCategoricalHMM(RowsIn, hw.CategoricalHMM):
-    """The model of symbols."""
+    """CategoricalHMM on rows."""
 
 
 class WithStart:
-    """Keeps what was set by hand when it is cloned, as the laws do."""
+    """Keeps parameters that were set by hand when it is cloned: the laws clone models."""
 
     def __sklearn_clone__(self):
         other = type(self)(**self.get_params(deep=False))
@@ -68,15 +68,15 @@ class WithStart:
 
 
 class StartedGaussianHMM(WithStart, RowsInGaussianHMM):
-    """The model of rows, from a given start."""
+    """GaussianHMM, from a given start."""
 
 
 class StartedCategoricalHMM(WithStart, RowsInCategoricalHMM):
-    """The model of symbols, from a given start."""
+    """CategoricalHMM, from a given start."""
 
 
 def started(model):
-    """Set what `init_params` leaves out by hand, with zeros among first states and passages."""
+    """Set by hand what `init_params` leaves out, with zeros among the first states and transitions."""
     k = model.n_components
     near = np.abs(np.subtract.outer(np.arange(k), np.arange(k))) < (2 if k > 2 else 1)
     near[0, -1] |= k == 2

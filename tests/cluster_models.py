@@ -24,12 +24,12 @@ PASSES = {"chain": "n_iter", "symbols": "n_iter"}  # the parameter that is calle
 
 
 def sentences(chunk):
-    """The sequences of a chunk as lines of text."""
+    """Return the sequences of a chunk as lines of text."""
     return [" ".join(SYMBOLS[one]) for one in np.split(chunk.X.astype(int), np.cumsum(chunk.lengths)[:-1])]
 
 
 def array_of(parts):
-    """A dask array of partitions, which may be sparse."""
+    """Return a dask array of these partitions, which may be sparse."""
     shapes = [(part.shape[0], *part.shape[1:]) for part in parts]
     blocks = [
         dask.array.from_delayed(delayed(part, pure=True), shape, part.dtype) for part, shape in zip(parts, shapes, strict=True)
@@ -38,7 +38,7 @@ def array_of(parts):
 
 
 def on_cluster(kind, sizes=SIZES, seed=0):
-    """Data of a kind of model as a collection of Dask, one partition for each size, and what belongs to it."""
+    """Return data for a kind of model as a Dask collection, a partition for each size, and companions of the rows."""
     chunks = stream_of(kind, sizes, seed)
     if kind == "markov":
         return dask.bag.from_delayed([delayed(sentences(chunk), pure=True) for chunk in chunks]), {}
@@ -47,7 +47,7 @@ def on_cluster(kind, sizes=SIZES, seed=0):
 
 
 def at_hand(kind, sizes=SIZES, seed=0):
-    """The same rows, for `fit`."""
+    """Return the same rows, for `fit`."""
     chunks = stream_of(kind, sizes, seed)
     if kind == "markov":
         lines = [line for chunk in chunks for line in sentences(chunk)]
@@ -61,7 +61,7 @@ def at_hand(kind, sizes=SIZES, seed=0):
 
 
 def words_of(kind):
-    """The algorithms that a kind of model has."""
+    """Return the algorithms of a kind of model."""
     chunk, found = stream_of(kind, (60,))[0], []
     for word in ALGORITHMS:
         try:
@@ -90,7 +90,7 @@ def model_of(kind, word, max_iter=None, **more):
 
 
 def assert_same(one, other):
-    """Two models are the same to the last bit, with all that they report."""
+    """Check that two models and all that they report are equal to the last bit."""
     (header, arrays), (other_header, other_arrays) = (container.from_bytes(to_bytes(model)) for model in (one, other))
     for name, value in header.items():
         assert value == other_header[name], name
@@ -101,7 +101,7 @@ def assert_same(one, other):
 
 
 def delayed_at_random(function, seed=0, most=0.004):
-    """A function that now and then takes its time."""
+    """Return a function that is sometimes slow."""
     draws, lock = random.Random(seed), threading.Lock()
 
     @wraps(function)

@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items):
 def cover(product, random):
     """Return items that together have every value of every parameter, and every combination of those that the mark names.
 
-    They come in an order that is random, but the same every time: no value goes with another one by the order of their tables.
+    Their order is random but fixed, so that values are not paired by their order in the tables.
     """
     together = product[0].get_closest_marker("covering").args
     seen, found = set(), []

@@ -1,4 +1,4 @@
-"""Documents of three topics, mixtures to learn them, and what a sound one looks like: for the tests of counts."""
+"""Documents of three topics, mixtures that learn them, and checks of a sound mixture, for the tests of counts."""
 
 import warnings
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ TOPICS = np.random.default_rng(0).dirichlet(np.full(V, 0.4), K)
 
 
 def docs(n, seed=0, length=25, topics=TOPICS):
-    """Documents and the topics they came from."""
+    """Return documents and their topics."""
     rng = np.random.default_rng(seed)
     kinds = rng.choice(len(topics), size=n, p=np.arange(1.0, len(topics) + 1) / np.arange(1, len(topics) + 1).sum())
     return rng.multinomial(length, topics[kinds]).astype(float), kinds
@@ -33,7 +33,7 @@ def mixture(algorithm="auto", k=K, **options):
 
 
 def given(seed=1, k=K, v=V, **options):
-    """A start that nothing has to be found for."""
+    """Return parameters to start from, so that no start has to be searched for."""
     phi = np.random.default_rng(seed).dirichlet(np.ones(v), k)
     return {"probabilities_init": phi, "weights_init": np.full(k, 1 / k), **options}
 
@@ -50,7 +50,7 @@ def content(model):
 
 
 def assert_same(one, other):
-    same = content(one) == content(other)  # the bytes themselves are no help
+    same = content(one) == content(other)  # hypothesis cannot simplify the bytes
     assert same
 
 
@@ -75,7 +75,7 @@ def assert_sound(model, rows):
 
 
 def error_to(model, topics=TOPICS):
-    """Largest error of the probabilities, components in the best order."""
+    """Return the largest error of the probabilities, with components in the best order."""
     from scipy.optimize import linear_sum_assignment
 
     gaps = np.abs(model.probabilities_[:, None] - topics).max(axis=2)

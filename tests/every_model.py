@@ -1,4 +1,4 @@
-"""One small model of every kind with chunks of a stream for it: for tests of what all models have."""
+"""A small model of every kind, with chunks to learn, for tests that apply to all models."""
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -107,13 +107,13 @@ KINDS = {
 
 
 def stream_of(kind, sizes=(100, 70, 130, 200), seed=0):
-    """Chunks for a kind of model."""
+    """Return chunks for a kind of model."""
     rng = np.random.default_rng(seed)
     return [KINDS[kind][1](size, rng) for size in sizes]
 
 
 def learned(kind, sizes=(100, 70, 130, 200)):
-    """A model of this kind that has learned its stream."""
+    """Return a model of this kind that has learned its stream."""
     model = KINDS[kind][0]()
     for chunk in stream_of(kind, sizes):
         model.partial_fit(**chunk)

@@ -1,12 +1,12 @@
-"""Digests of what models hold and answer after fixed streams: code may move without changing a bit, and this table says so.
+"""Digests of the states and answers of models after fixed streams. They show that a change of code changed no bit.
 
     python tests/fingerprints.py --record     writes tests/data/fingerprints.json
     python tests/fingerprints.py [words]      compares with it, and names what changed; only cases whose name has all the words
 
-Bits depend on the processor and on the compilers of kernels and matrix products. So a table is good for the machine and the
+Bits depend on the processor and on the compilers of kernels and matrix products, so a table is valid for the machine and the
 versions that it was recorded with. Numba orders what it compiles by hashes of names, and sums that may be reassociated end
 up in another order: kernels are compiled under one hash seed, into a cache of their own.
-`contents` is the only place that knows how a state is laid out.
+Only `contents` depends on the layout of a state.
 """
 
 import argparse
@@ -38,7 +38,7 @@ TABLE = Path(__file__).parent / "data" / "fingerprints.json"
 PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn")
 CUTS = (0.0, 0.22, 0.24, 0.375, 0.38, 0.72)  # where the rows of the law table are cut: in the warm-up, after it, and short ones
 
-# What users read, with rows and without.
+# Public answers, with rows and without.
 METHODS = ("score_samples", "predict_proba", "predict", "transform", "predictive_score_samples", "impute", "score_steps")
 ATTRIBUTES = (
     "weights_", "means_", "covariances_", "precisions_cholesky_", "probabilities_", "components_", "coef_", "intercept_",
@@ -49,14 +49,14 @@ ATTRIBUTES = (
 
 
 def environment():
-    """What bits depend on."""
+    """Return what the bits depend on."""
     features = hashlib.blake2b(llvmlite.binding.get_host_cpu_features().flatten().encode(), digest_size=6).hexdigest()
     versions = " ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
     return f"{platform.machine()} {llvmlite.binding.get_host_cpu_name()} {features} {versions}"
 
 
 def digest(*values):
-    """Return a name for all arrays and numbers in some values."""
+    """Return a digest of all arrays and numbers in some values."""
     found = hashlib.blake2b(digest_size=4)
     for value in values:
         for array in arrays_of(value):
@@ -66,7 +66,7 @@ def digest(*values):
 
 
 def contents(state):
-    """Return what a state holds, by names that do not depend on its layout; what it does not hold is None."""
+    """Return the parts of a state, by names that do not depend on its layout; absent parts are None."""
     if isinstance(state, WarmUp):
         return {"progress": (Progress(),), "rows that wait": ((), state.buffer)}
     base, records, unfolded = state.base, state.records, state.unfolded
@@ -133,7 +133,7 @@ def _learn(model, chunks):
 
 
 def law_case(model):
-    """Digests of one row of the law table: after a stream in chunks, after `fit`, scored on the way, and merged."""
+    """Return digests of one row of the law table: after a stream in chunks, after `fit`, after `update`, and merged."""
     rows = law_table.rows_for(model).copy()
     target = isinstance(model, hw.RegressionMixture)
     whole = (rows[:, :-1], rows[:, -1]) if target else (rows,)
@@ -152,7 +152,7 @@ def law_case(model):
 
 
 def kind_case(kind):
-    """Digests of one kind of model as users meet it: chunks of a stream, weights, and models that learned apart."""
+    """Return digests of one kind of model with default settings: chunks, weights, and merged models."""
     chunks = every_model.stream_of(kind)
     model = every_model.learned(kind)
     found = state_digests(model)
@@ -166,7 +166,7 @@ def kind_case(kind):
 
 
 def race_case(model):
-    """Digests of a model that finds its number of components."""
+    """Return digests of a model that finds its number of components."""
     rows = law_table.rows_for(model).copy()
     found = clone(model).set_params(n_components="auto")
     for start in range(0, 400, 80):
@@ -198,7 +198,7 @@ def compute(words=()):
 
 
 def run_with_fixed_hashes():
-    """Start this program again where hashes, and so compiled kernels, are the same every time."""
+    """Start this program again with a fixed hash seed, so that compiled kernels are the same every time."""
     kernels = hashlib.blake2b(digest_size=6)
     for file in sorted(Path(hw.__file__).parent.joinpath("kernels").glob("*.py")):
         kernels.update(file.read_bytes())

@@ -1,6 +1,6 @@
 """Runs a command undisturbed, and then again and again in children that are killed at random instants.
 
-A round begins without a checkpoint, and goes on until a child ends by itself. Children are forked from a process that has
+A round begins without a checkpoint and lasts until a child ends by itself. Children are forked from a process that has
 everything loaded, so that kills come while they learn and write.
 """
 
@@ -24,12 +24,12 @@ def child(arguments):
 
 
 def round_of(arguments, checkpoint, longest, chance):
-    """Return how many children were killed before one ended, how many had got on by then, and its exit code."""
+    """Return how many children were killed before one ended, how many of them wrote a new checkpoint, and its exit code."""
     killed, moments = 0, set()
     while True:
         pid = child(arguments)
         time.sleep(chance.uniform(0.0, longest))
-        os.kill(pid, signal.SIGKILL)  # one that has ended meanwhile waits to be asked, and feels nothing
+        os.kill(pid, signal.SIGKILL)  # a child that has ended is a zombie, and signals do nothing
         _, status = os.waitpid(pid, 0)
         if not os.WIFSIGNALED(status):
             return killed, len(moments), os.waitstatus_to_exitcode(status)

@@ -1,4 +1,4 @@
-"""The models that every law is tried on, and rows for each: one table for the laws and for the fingerprints."""
+"""The models on which every law is tested, and rows for each: one table for the laws and the fingerprints."""
 
 from functools import cache
 
@@ -28,7 +28,7 @@ def is_matching(algorithm):
 
 
 def plain(algorithm):
-    """What makes "auto" the plain stream, as every other algorithm is."""
+    """Return settings that turn "auto" into a plain stream, like every other algorithm."""
     return {"reservoir": 0} if algorithm == "auto" else {}
 
 
@@ -53,10 +53,10 @@ MODELS = [
 
 
 class GapFed(hw.GaussianMixture):
-    """The mixture, whose rows in the table have gaps."""
+    """GaussianMixture on rows with gaps."""
 
 
-# Plain streams by every algorithm that takes gaps, and what a stream does besides: search, forget, grow, in shards, in units.
+# Plain streams by every algorithm that takes gaps, and streams with searches, forgetting, growth, shards and units.
 PLAIN_GAP_MODELS = [
     GapFed(3, covariance_type=kind, algorithm=algorithm, warm_up=120, random_state=0, **plain(algorithm))
     for kind in ("full", "tied", "diag", "spherical")
@@ -78,7 +78,7 @@ GAP_MODELS = [
 
 
 class RoundFed(hw.GaussianMixture):
-    """The mixture, whose rows in the table are rounded."""
+    """GaussianMixture on rounded rows."""
 
 
 # Steps are found at the end of the warm-up; algorithms that fold every row by itself read parameters out for each.
@@ -95,7 +95,7 @@ ROUNDED_MODELS = [
 
 
 class SparseFed(hw.MultinomialMixture):
-    """The mixture, which is given all its rows as sparse ones."""
+    """MultinomialMixture on sparse rows."""
 
     def _checked(self, X):
         rows = check_counts(X)
@@ -131,7 +131,7 @@ ANALYSER_MODELS = [
 
 
 class GapFedStudent(hw.StudentMixture):
-    """The mixture, whose rows in the table have gaps."""
+    """StudentMixture on rows with gaps."""
 
 
 STUDENT_MODELS = [
@@ -194,8 +194,8 @@ DIRECTION_MODELS = [
 ]  # fmt: skip
 
 
-# Columns that are independent in each component: counts, yes and no, categories. What a family adds to the laws is tried with
-# one algorithm of each way to learn; a table of several kinds of columns is a product of families.
+# Families with independent columns: counts, flags, categories. Each is tested with
+# one algorithm of each kind; a table with several kinds of columns is a product of families.
 COLUMN_ALGORITHMS = ("auto", "em", "vb", "online-em", hw.OnlineVB(batch_size=40), hw.QuasiBayes(batch_size=40))
 COLUMN_MODELS = [
     kind(2, algorithm=algorithm, warm_up=80, random_state=0, **options, **plain(algorithm))
@@ -235,8 +235,8 @@ REGRESSION_MODELS = [
 ]  # fmt: skip
 
 
-# Streams that refine themselves, by all rows so far or by some of them. How they do it is the same: one of each family,
-# and one of each way to learn, tell of it.
+# Streams that refine themselves with all rows so far or with some. The mechanism is the same, so one of each family
+# and one of each kind of algorithm are enough.
 OFTEN_HEALING = [
     hw.GaussianMixture(3, warm_up=120, random_state=0),
     hw.GaussianMixture(3, warm_up=120, reservoir=250, random_state=0),
@@ -275,7 +275,7 @@ SPECTRA_MODELS = [
 
 
 def circular(angles):
-    """Steering of five sensors on a circle, one of which hears less."""
+    """Return the steering of five sensors on a circle, one of them less sensitive."""
     places = 2.0 * np.pi * np.arange(5) / 5
     return np.exp(2j * np.cos(np.asarray(angles)[:, None] - places)) * np.array([1.0, 1.0, 0.5, 1.0, 1.0])
 
@@ -291,7 +291,7 @@ ARRIVAL_MODELS = [
 ]  # fmt: skip
 
 
-# Rows of a chain hang together, so there is no weight, no row alone, and no order but one. A symbol that is NaN is missing.
+# Rows of a chain depend on one another: no weights, no single rows, and only one order. A symbol that is NaN is missing.
 CHAIN_ALGORITHMS = (
     "auto", hw.Auto(batch_size=40), "em", "vb", "online-em", hw.OnlineEM(batch_size=40), hw.SatoEM(batch_size=40),
     hw.BayesianOnlineEM(batch_size=40), hw.OnlineVB(batch_size=40), hw.OnlineVB(batch_size=1),
@@ -346,7 +346,7 @@ def rows():
 
 @cache
 def gapped():
-    """Rows of three groups, a quarter of whose values are missing; every row has one."""
+    """Return rows of three groups with a quarter of the values missing; every row has a value."""
     rng = np.random.default_rng(12)
     found = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 3)) + 4.0 * rng.integers(3, size=(400, 1)) + 100.0
     missing = rng.random(found.shape) < 0.25
@@ -356,7 +356,7 @@ def gapped():
 
 @cache
 def rounded():
-    """Rows of three groups in whole numbers, halves, and numbers without a step; the groups are hardly wider than the steps."""
+    """Return rows of three groups in integers, halves, and unrounded numbers; the groups are hardly wider than the steps."""
     rng = np.random.default_rng(21)
     found = rng.normal(size=(400, 3)) * [0.3, 0.5, 1.0] + 4.0 * rng.integers(3, size=(400, 1)) + 100.0
     return np.column_stack([found[:, 0].round(), (2.0 * found[:, 1]).round() / 2.0, found[:, 2]])
@@ -364,7 +364,7 @@ def rounded():
 
 @cache
 def counts():
-    """Rows of three kinds, the lengths of which are small and large; and one without a count."""
+    """Return rows of counts of three kinds, short and long, and a row without counts."""
     rng = np.random.default_rng(8)
     kinds = rng.dirichlet(np.full(6, 0.5), size=3)
     rows = rng.multinomial(rng.integers(0, 40, size=400), kinds[rng.integers(3, size=400)]).astype(float)
@@ -374,7 +374,7 @@ def counts():
 
 @cache
 def sequences():
-    """Sequences of two kinds, as a matrix: they change at every step, or hardly ever."""
+    """Return sequences of two kinds, as a matrix: with a change at every step, or hardly any."""
     rng = np.random.default_rng(9)
     change = rng.random((400, 8)) < rng.choice([0.15, 0.85], size=(400, 1))
     return (rng.integers(3, size=(400, 1)) + np.cumsum(change, axis=1)) % 3
@@ -382,7 +382,7 @@ def sequences():
 
 @cache
 def events():
-    """Counts of two kinds of rows; the second column is never zero, so that it may be an exposure."""
+    """Return counts of two kinds; the second column is never zero, so that it can be an exposure."""
     rng = np.random.default_rng(12)
     kinds = rng.integers(2, size=400)
     rows = rng.poisson(np.array([[1.0, 3.0, 6.0], [5.0, 2.0, 1.0]])[kinds]).astype(float)
@@ -392,7 +392,7 @@ def events():
 
 @cache
 def answers():
-    """Yes and no, of two kinds of rows."""
+    """Return flags, of two kinds of rows."""
     rng = np.random.default_rng(13)
     return (rng.random((400, 4)) < np.array([[0.9, 0.7, 0.2, 0.1], [0.1, 0.3, 0.8, 0.8]])[rng.integers(2, size=400)]) * 1.0
 
@@ -415,7 +415,7 @@ def tables():
 
 @cache
 def frames():
-    """Powers about sums of three spectra; a bin without power, and a frame."""
+    """Return powers about sums of three spectra; one bin and one frame have no power."""
     rng = np.random.default_rng(10)
     rows = rng.exponential(1.0 / rng.gamma(2.0, size=(400, 3)) @ rng.dirichlet(np.full(6, 0.5), size=3))
     rows[:, 5], rows[17] = 0.0, 0.0
@@ -424,7 +424,7 @@ def frames():
 
 @cache
 def targets():
-    """Inputs, and a target that two regressions make of them."""
+    """Return inputs, and a target by two regressions."""
     rng = np.random.default_rng(11)
     X = rng.normal(size=(200, 2)) * [1.0, 3.0] + 100.0
     y = np.where(rng.random(200) < 0.5, X @ [2.0, -0.5], X @ [-1.0, 0.4] + 50.0)
@@ -433,7 +433,7 @@ def targets():
 
 @cache
 def snapshots():
-    """One source before five sensors, a third of which are missing; one snapshot is without any."""
+    """Return snapshots of one source with five sensors; a third of the values are missing, and one snapshot has none."""
     rng = np.random.default_rng(11)
     draws = rng.normal(scale=np.sqrt(0.5), size=(400, 6, 2)).view(np.complex128)[..., 0]
     rows = draws[:, :1] * np.exp(0.7j * np.arange(5)) + np.sqrt(0.5) * draws[:, 1:]
@@ -451,7 +451,7 @@ def directions():
 
 
 def rows_for(model):
-    """Rows that a model of the table learns."""
+    """Return the rows for a model of the table."""
     if isinstance(model, chain_models.RowsInCategoricalHMM):
         return chain_models.symbol_stream(400, seed=7)[0]
     if isinstance(model, chain_models.GapFedGaussianHMM):

@@ -1,4 +1,4 @@
-"""Model files that somebody made up who knows how to make a digest: small models of every kind, and changes to their files."""
+"""Made-up model files with valid digests: small models of every kind, and changes to their files."""
 
 import copy
 import json
@@ -19,7 +19,7 @@ SIZES = (100, 60)
 
 
 def learned(kind, options, sizes=SIZES, monitor=False):
-    """A model of a kind of `every_model`, with other options, after some chunks."""
+    """Return a model of a kind of `every_model`, with other options, after some chunks."""
     model = every_model.KINDS[kind][0]().set_params(**options)
     learn = hw.Monitor(model).learn if monitor else model.partial_fit
     for chunk in every_model.stream_of(kind, sizes):
@@ -29,7 +29,7 @@ def learned(kind, options, sizes=SIZES, monitor=False):
 
 @cache
 def counterpart(kind):
-    """A model of a kind that others are merged with."""
+    """Return a model of a kind, to merge others with."""
     return learned(kind, {})
 
 
@@ -84,12 +84,12 @@ SITUATIONS = {
 @cache
 def _file_of(situation):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # parts that lie far apart
+        warnings.simplefilter("ignore")  # parts that are far apart
         return packed(SITUATIONS[situation][1]())
 
 
 def file_of(situation):
-    """Header and arrays of the file of a model, which is made once; the header may be changed."""
+    """Return header and arrays of the file of a model. The file is made once; the header may be changed."""
     header, arrays = _file_of(situation)
     return copy.deepcopy(header), dict(arrays)
 
@@ -102,7 +102,7 @@ def packed(model):
     return {name: value for name, value in header.items() if name != "format"}, arrays
 
 
-# What is put in place of an array, of one of its numbers, or of a value of the header.
+# Replacements for an array, for one of its numbers, or for a value of the header.
 FLOATS = (np.nan, np.inf, -np.inf, -1.0, 0.0, 1e9, 1e150, 1e249, 1e300, 1e-320, -1e150)
 WHOLES = (-1, 0, 1000, 10**6, 2**31 - 1, -(2**31))
 VALUES = (
@@ -121,7 +121,7 @@ SHAPES = (
 
 
 def changed_array(array, rng):
-    """An array with a number, all of them, its scale, its order or its shape changed."""
+    """Return an array with one number, all numbers, its scale, its order or its shape changed."""
     numbers = WHOLES if array.dtype.kind in "iu" else FLOATS
     number, way = numbers[rng.integers(len(numbers))], rng.integers(6)
     if way == 5:
@@ -142,7 +142,7 @@ def changed_array(array, rng):
 
 
 def places_of(tree):
-    """Every place of a header, of long lists only some."""
+    """Return the paths of all values of a header; of long lists only some."""
     for key in tree if isinstance(tree, dict) else sorted({*range(min(3, len(tree))), len(tree) - 1} - {-1}):
         yield tree, key
         if isinstance(tree[key], dict | list):
@@ -174,7 +174,7 @@ def made_up(header, arrays, number, seed):
 
 
 def probed(model, kind):
-    """Read all there is to read, and see to it that what is answered is finite."""
+    """Read all attributes and answers, and check that they are finite."""
     (chunk,) = every_model.stream_of(kind, (7,), 11)
     given = {name: value for name, value in dict(**chunk).items() if name != "X"}
     answers = {name: getattr(model, name) for name in model._traits.answers}
@@ -191,7 +191,7 @@ def probed(model, kind):
 
 
 def refused_or_sound(data, kind):
-    """Return whether a file is refused in one sentence; if not, its model answers, learns, merges and can be saved again."""
+    """Return whether a file is refused in one sentence; if not, check that its model can be used and saved."""
     try:
         model = model_file.from_bytes(data)
     except Damaged as error:
@@ -206,7 +206,7 @@ def refused_or_sound(data, kind):
         except ValueError as error:
             assert "the columns " in str(error) or "every row is missing" in str(error), (
                 error
-            )  # it learned from others, or none
+            )  # it has learned from other rows, or from none
             return False
         try:
             model.partial_fit(**every_model.stream_of(kind, (90,), 7)[0])

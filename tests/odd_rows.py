@@ -1,4 +1,4 @@
-"""Rows that streams hold now and then: ties, constants, huge and tiny values; for every kind of estimator."""
+"""Unusual rows for every kind of estimator: ties, constants, huge and tiny values."""
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -19,7 +19,7 @@ ROWS = {
     "collinear": lambda n, width, rng: rng.normal(size=(n, 1)) * np.arange(1.0, width + 1.0),
     "outliers": lambda n, width, rng: np.where(rng.random((n, 1)) < 0.01, 1e99, 1.0) * rng.normal(size=(n, width)).clip(-5, 5),
 }
-# What each estimator is given of such rows.
+# The rows for each estimator.
 CHUNKS = {
     hw.GaussianMixture: lambda X: {"X": X},
     hw.StudentMixture: lambda X: {"X": X},
@@ -40,7 +40,7 @@ CHUNKS = {
 
 
 def blank(kind, algorithm, **options):
-    """A small estimator of a kind, for rows of four columns."""
+    """Return a small estimator of a kind, for rows of four columns."""
     given = {"n_components": 2, "warm_up": 60, "random_state": 0, "algorithm": algorithm}
     given |= {"n_symbols": 4} if kind is hw.MarkovMixture else {"n_features": 4, "lag": 10} if kind is hw.CategoricalHMM else {}
     if kind is hw.MixedMixture:

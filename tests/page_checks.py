@@ -1,4 +1,4 @@
-"""What every rendered page must be, for the tests of pages."""
+"""Checks that every rendered page must pass."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from pages.results import Results, plain
 
 
 def complete(told):
-    """No number is missing, and every table has as many cells as its header."""
+    """Check that no number is missing, and that each row of a table has as many cells as its header."""
     assert not re.search(
         r"\bnan\b|\binf\b|None|\{|\}|Not measured|[-+]?\d\.\d+e[+]\d", re.sub(r"```.*?```", "", told, flags=re.S)
     )
@@ -25,19 +25,19 @@ def complete(told):
 
 
 def results_with(page, /, pending=(), absent=(), scale=None, **figures):
-    """Made-up figures of a page."""
+    """Return made-up figures of a page."""
     figures = json.loads(json.dumps(plain(figures)))
     return Results(Path("nowhere.json"), plain(asdict(scale or page.full)), figures, [*pending], [*absent])
 
 
 def page_of(page, /, **figures):
-    """The text of a page with made-up figures."""
+    """Return the text of a page with made-up figures."""
     return text(page, results_with(page, **figures))
 
 
 @contextmanager
 def sketched(path, height, *arguments, **options):
-    """Everything is drawn, but laid out and rendered only in the slow tests."""
+    """Draw all pictures; only slow tests also lay them out and render them."""
     from matplotlib.figure import Figure
 
     yield Figure(figsize=(11.0, height))

@@ -19,7 +19,7 @@ NAMES = ("a", "b", "c")
 
 
 def matrix(rows=100, seed=0):
-    """Small whole numbers, so that every format has all of their digits; some rows are empty, none of the columns is."""
+    """Return small integers, which every format stores exactly; some rows are empty, and no column is."""
     X = np.random.default_rng(seed).poisson(0.7, size=(rows, 3)).astype(float)
     X[0] = 1.0
     return X
@@ -71,7 +71,7 @@ def json_lines(X):
 
 @dataclass(frozen=True)
 class Kind:
-    """A way to write a matrix: the ending of the file, its bytes, and what `stream` must be told."""
+    """A format: the ending of the file, its bytes, and the options of `stream`."""
 
     suffix: str
     write: Callable

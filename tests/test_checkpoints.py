@@ -22,7 +22,7 @@ def rows(number, width=2, seed=0):
 
 
 def killed_again_and_again(common, folder, every, rounds, seed=0):
-    """Learn undisturbed and with many kills, see that all is the same, and return the kills and those that lost little."""
+    """Learn undisturbed and with many kills, compare the results, and return the kills and those after a checkpoint."""
     asked = {"common": common, "folder": str(folder), "every": every, "rounds": rounds, "seed": seed}
     done = subprocess.run([sys.executable, str(SERVER), json.dumps(asked)], stdout=subprocess.PIPE, text=True, check=True)
     kills, got_on, codes, same = json.loads(done.stdout)
@@ -98,7 +98,7 @@ def test_checkpoints_need_a_stream_that_can_be_read_again(tmp_path, capsys):
 
 
 class Stopped(BaseException):
-    """The end of a process, for the test's purposes."""
+    """Stands for the end of a process."""
 
 
 def test_stopped_after_any_checkpoint_it_ends_with_the_same_bits(tmp_path, monkeypatch):
@@ -157,7 +157,7 @@ def test_every_kind_survives_many_kills(name, tmp_path):
     assert kills >= got_on >= 10
 
 
-# What the command line does with them
+# Checkpoints on the command line
 
 
 def days(folder, *names):
@@ -218,7 +218,7 @@ def test_ctrl_c_writes_the_checkpoint_and_the_same_command_goes_on(new, tmp_path
             signal.raise_signal(signal.SIGINT)
         return learn(self, chunk)
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have it ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the process that started the tests may ignore it
     with monkeypatch.context() as patch:
         patch.setattr(Monitor, "learn", interrupted)
         said = fit_days(tmp_path, capsys, code=130)

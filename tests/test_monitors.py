@@ -1,4 +1,4 @@
-"""Descriptions and monitors: every model says what it learned, and can be watched without being changed."""
+"""Descriptions and monitors: every model can be described, and monitoring changes no model."""
 
 import json
 import math
@@ -142,7 +142,7 @@ def test_a_threshold_is_a_quantile_of_late_scores():
     np.testing.assert_array_equal(history.usual[0][:128], kept[:128])
     for rate in (0.0001, 0.001, 0.01, 0.1, 0.5):
         share = np.searchsorted(kept, history.threshold(rate)) / late
-        assert abs(share - rate) < rate / 128 + 1.0 / late  # a score stands for no more of those below it
+        assert abs(share - rate) < rate / 128 + 1.0 / late  # a score represents no more rows than these
     assert history.threshold(1e-9) == kept[0]
     assert (history.threshold(0), history.threshold(1)) == (-math.inf, math.inf)
     assert math.isnan(History().threshold(0.1))
@@ -242,7 +242,7 @@ def test_notes_say_what_a_reader_should_know():
 def test_chains_are_told_by_the_steps_in_which_they_differ():
     rng = np.random.default_rng(0)
     sequences = []
-    for at in range(200):  # all begin with 0; even ones stay where they are, odd ones go round
+    for at in range(200):  # all begin with 0; even sequences stay, odd ones go round
         sequences.append(np.cumsum(np.append(0, rng.random(12) < (0.1 if at % 2 else 0.9))) % 3)
     found = hw.MarkovMixture(2, random_state=0, warm_up=200).partial_fit(sequences).describe(values=4)
     told = [{value.name: value for value in component.values} for component in found.components]
@@ -340,7 +340,7 @@ def test_the_perplexity_of_a_stream_is_that_of_its_words():
     assert 1.0 < history.late_perplexity < 50.0
     assert History.from_dict(json.loads(json.dumps(history.to_dict()))).late_perplexity == history.late_perplexity
     old = history.to_dict()
-    del old["size"], old["points"]["size"]  # as files of before have it
+    del old["size"], old["points"]["size"]  # as in older files
     assert math.isnan(History.from_dict(old).late_perplexity)
     assert History.from_dict(old).late_score == history.late_score
     assert math.isnan(watched("gaussian").history.late_perplexity)
@@ -353,4 +353,4 @@ def test_the_size_of_points_that_are_joined_adds_up(monkeypatch):
     few = History().after(scores, 0, 6400, sizes=sizes)
     assert len(few.points) <= 8 < len(whole.points)
     assert few.late_perplexity == pytest.approx(math.exp(3.0)) == whole.late_perplexity
-    assert math.isnan(whole.after(scores, 6400, 12800).late_perplexity)  # nobody counted these
+    assert math.isnan(whole.after(scores, 6400, 12800).late_perplexity)  # these were not counted

@@ -1,4 +1,4 @@
-"""The package: one version, bounds that agree, and a wheel that works where the repository is not."""
+"""The package: one version, consistent bounds, and a wheel that works without the repository."""
 
 import os
 import re
@@ -32,7 +32,7 @@ def requirements(lines):
     return dict(re.fullmatch(r"([\w.-]+)(?:\[.*\])?\s*>=([\w.]+)", line).groups() for line in lines)
 
 
-# What is written in more than one place
+# Values that are written in several places
 
 
 def test_the_version_is_that_of_the_package_everywhere():
@@ -71,7 +71,7 @@ def test_python_runs_the_package_as_the_command():
     assert done.stdout == f"{hw.__version__}\n"
 
 
-# What is built
+# The sdist and the wheel
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_the_sdist_and_the_wheel_hold_what_they_should(dist):
 
 @pytest.fixture(scope="module")
 def clean():
-    """The Python of an environment that holds nothing, in a directory that every user can read."""
+    """Return the Python of an empty environment, in a directory that every user can read."""
     probe = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "threadpoolctl"]
     with tempfile.TemporaryDirectory() as place:
         if subprocess.run(probe, cwd=place, capture_output=True).returncode:
@@ -153,6 +153,6 @@ def test_the_wheel_works_where_the_repository_is_not(dist, clean, tmp_path):
 
 
 def read_only(package):
-    """Let nobody write to a package."""
+    """Make a package read-only."""
     for path in [package, *package.rglob("*")]:
         path.chmod(0o555 if path.is_dir() else 0o444)

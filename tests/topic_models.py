@@ -1,4 +1,4 @@
-"""Documents of three topics, models to learn them, and what a sound one looks like: for the tests of topics."""
+"""Documents of three topics, models that learn them, and checks of a sound model, for the tests of topics."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def lda(algorithm="auto", k=K, **options):
 
 
 def small(algorithm="auto", **options):
-    """A model that folds often."""
+    """Return a model that folds often."""
     kinds = {
         "auto": hw.SimulatedEM(batch_size=30), "simulated-em": hw.SimulatedEM(batch_size=30, average=False),
         "online-vb": hw.OnlineVB(30, 0.7), "scvb0": hw.CollapsedVB(batch_size=30),

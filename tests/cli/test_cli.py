@@ -30,7 +30,7 @@ COMMANDS = (
 
 
 def said(capsys):
-    """What was said on standard error: one sentence."""
+    """Return the one sentence on standard error."""
     out, err = capsys.readouterr()
     assert err.startswith("headwater: ") and err.count("\n") == 1 and err.endswith(".\n"), err
     assert out == ""
@@ -39,7 +39,7 @@ def said(capsys):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A directory with a table, a model of it, and some nonsense."""
+    """Return a directory with a table, a model of it, and some files that are neither."""
     place = tmp_path_factory.mktemp("cli")
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(400, 2)) + 6.0 * rng.integers(2, size=(400, 1))
@@ -126,7 +126,7 @@ def test_examples_are_commands_that_make_sense():
             if commands.startswith("#"):
                 continue
             _, *words = shlex.split(commands[commands.index("headwater") :].split(" | ")[0])
-            known[words[0]].make_context(words[0], words[1:])  # which parses, and runs nothing
+            known[words[0]].make_context(words[0], words[1:])  # which is parsed and not run
 
 
 def test_help_loads_nothing_that_takes_long():
@@ -162,7 +162,7 @@ def test_data_that_ships_has_a_licence():
         datasets.path("iris")
 
 
-# What a command says
+# Messages of commands
 
 
 def test_versions(capsys):
@@ -307,7 +307,7 @@ def test_nonsense_gets_one_sentence_and_an_exit_code(name, there, capsys):
 
 
 def test_a_place_that_is_read_only(there, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda path, mode: False)  # whoever runs the tests may be allowed everything
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everywhere
     assert main(["fit", "gaussian", "a.csv", "--exclude", "id", "-o", str(tmp_path / "m.hw")]) == 1
     assert "read-only" in said(capsys)
 
@@ -395,7 +395,7 @@ def test_a_signal_stops_a_process_wherever_it_is(seconds, there, monkeypatch):
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         time.sleep(seconds)
         running.terminate()
-        assert running.wait(timeout=60) in (143, -signal.SIGTERM)  # the latter before Python has begun
+        assert running.wait(timeout=60) in (143, -signal.SIGTERM)  # the latter before Python has started
         assert running.stderr.read() == b""
 
 
@@ -406,7 +406,7 @@ def test_a_signal_leaves_no_half_file(number, code, there, tmp_path, monkeypatch
     os.mkfifo(tmp_path / "endless.csv")
     arguments = ["score", "m.hw", str(tmp_path / "endless.csv"), "-o", str(tmp_path / "s.csv"), "--format", "csv"]
     command = [sys.executable, "-m", "headwater", *arguments]
-    # Whoever runs the tests in the background of a shell ignores Ctrl-C, and so would the command.
+    # Tests that run in the background of a shell ignore Ctrl-C, and so would the command.
     heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     with subprocess.Popen(command, preexec_fn=heard) as running, open(tmp_path / "endless.csv", "w") as pipe:
         pipe.write("a,b\n" + "1.0,2.0\n" * 200_000)
@@ -433,7 +433,7 @@ def test_a_terminal_is_not_told_what_to_do_by_names(capsys):
 
 
 def test_a_full_disk_is_said_of_what_is_written(tmp_path, monkeypatch, capsys):
-    """Of a file, of standard output, and of the copy that some formats need; the data itself can be read."""
+    """The sentence names the file, standard output, or the temporary copy that some formats need; the data can be read."""
     import gzip
 
     full = Path("/dev/full")

@@ -26,7 +26,7 @@ def rows(number, seed=0):
 
 
 def said(capsys):
-    """What was said on standard error: one sentence."""
+    """Return the one sentence on standard error."""
     out, err = capsys.readouterr()
     assert err.startswith("headwater: ") and err.count("\n") == 1 and err.endswith(".\n"), err
     assert out == ""
@@ -38,7 +38,7 @@ COST = DistributedReport(2, (Round("learning", 2, 300, -3.0, 10, 10, 10, 20, 0.5
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What a cluster was asked for; it learns whatever it is asked to learn from the same rows."""
+    """Record what a cluster was asked for; every call learns from the same rows."""
     asked = {}
 
     @contextmanager

@@ -36,14 +36,14 @@ def started(days, *options):
         env={**os.environ, "PYTHONPATH": source},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # whoever started the tests may have it ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # the process that started the tests may ignore it
         text=True,
         start_new_session=True,
     )
 
 
 def until(there, process):
-    """Wait for something that a process does."""
+    """Wait until a condition holds that another process brings about."""
     end = time.monotonic() + 120
     while not there():
         assert time.monotonic() < end and process.poll() is None
@@ -51,7 +51,7 @@ def until(there, process):
 
 
 def of_session(number):
-    """Processes of a session that run."""
+    """Return the running processes of a session."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -63,9 +63,9 @@ def of_session(number):
 
 
 def left_behind(number):
-    """Processes of a session that do not end by themselves.
+    """Return the processes of a session that do not end by themselves.
 
-    What `multiprocessing` tracks resources by ends a moment after the process that it does so for.
+    The resource tracker of `multiprocessing` ends a moment after its process.
     """
     psutil.wait_procs(of_session(number), timeout=60)
     return of_session(number)
@@ -78,10 +78,10 @@ def finished(process):
 
 @pytest.fixture
 def whole(days):
-    """The model file of a run that nobody disturbed, on one worker."""
+    """Return the model file of an undisturbed run on one worker."""
     code, out, err = finished(started(days, "--cluster", "local:1", "-o", "whole.hw"))
     assert code == 0 and "by 1 worker." in out
-    assert {*err.splitlines()} <= {COMPILING}  # which the runs that follow have no reason to say
+    assert {*err.splitlines()} <= {COMPILING}  # which later runs do not print
     return (days / "whole.hw").read_bytes()
 
 

@@ -32,7 +32,7 @@ def run(capsys, *arguments):
 
 
 def machine_code(folder):
-    """The objects that are kept in a folder, by file, without the addresses that Numba makes names of."""
+    """Return the object code in a folder, by file, without the addresses that Numba puts into names."""
 
     def objects(value):
         if isinstance(value, bytes):

@@ -99,7 +99,7 @@ def test_the_same_command_writes_the_same_file(data, tmp_path, capsys):
 
 
 def test_raw_rows_may_be_left_out(data, tmp_path, capsys):
-    chain = ["hmm", data, "-k", "2", "--set", "warm_up=50"]  # rows of a chain wait for those after them
+    chain = ["hmm", data, "-k", "2", "--set", "warm_up=50"]  # rows of a chain are learned when later rows have come
     assert fitted(chain, tmp_path, capsys).holds_rows_
     assert not fitted([*chain, "--no-raw-rows"], tmp_path, capsys).holds_rows_
     assert main(["fit", *chain, "--no-raw-rows", "-o", str(tmp_path / "m.hw")]) == 0
@@ -215,7 +215,7 @@ def test_progress_is_for_terminals(monkeypatch):
 
 @pytest.mark.parametrize("word", MODELS)
 def test_the_number_of_components_is_found_if_none_is_given(word):
-    """By every model that can find it."""
+    """For every model that can find it."""
     made, _ = make_model(MODELS[word], ModelSettings())
     assert made.get_params().get("n_components", "auto") == "auto"
     if "n_components" in made.get_params():

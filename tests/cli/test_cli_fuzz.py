@@ -1,4 +1,4 @@
-"""Commands put together at random: whatever they are, they end with an exit code, at most one sentence, and no half file."""
+"""Random commands: each ends with an exit code, at most one sentence, and no half-written file."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Files that go on from one model are merged without counting what they share twice."""
+"""Files that continue one model can be merged, and the rows that they share count once."""
 
 import numpy as np
 
@@ -21,5 +21,5 @@ def test_models_that_go_on_from_one_file_count_its_rows_once(tmp_path, capsys):
     capsys.readouterr()
     assert main(["merge", files["base"], files["a"]]) == 1
     assert "would count twice" in capsys.readouterr().err
-    assert main(["fit", files["a"], data["b"], "-o", files["a"]]) == 0  # a file that replaces itself just goes on
+    assert main(["fit", files["a"], data["b"], "-o", files["a"]]) == 0  # a file that replaces itself is no branch
     assert hw.load(files["a"]).n_samples_seen_ == 900 + 600 + 700

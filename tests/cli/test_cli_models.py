@@ -1,4 +1,4 @@
-"""Every kind of model from a file to an answer."""
+"""Every kind of model, from a file to scores."""
 
 import csv
 import json
@@ -37,7 +37,7 @@ DATA = {
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
-    """A function that gives a data file and a model of each kind, made when they are first asked for."""
+    """Return a function that returns a data file and a model of each kind. They are made on the first call."""
     place, made = tmp_path_factory.mktemp("models"), {}
 
     def get(word):

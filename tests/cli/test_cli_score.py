@@ -113,7 +113,7 @@ def test_kept_columns_follow_rows_that_are_left_out(scores):
 
 @pytest.mark.parametrize("chunk_rows", ["1", "2", "64"])
 def test_a_row_that_lacks_a_value_has_a_line_without_a_score(chunk_rows, scores, place):
-    """A model that was learned without such rows has nothing to say of them, but they are there."""
+    """A model that was learned without such rows cannot score them; they have a line all the same."""
     assert (
         main(["fit", "gaussian", "gaps.csv", "--exclude", "name", "--missing", "drop", "-k", "2", "-o", "gaps.hw", "-q"]) == 0
     )

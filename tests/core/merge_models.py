@@ -1,4 +1,4 @@
-"""Mixtures that learned apart, and what must be equal of them: for the tests of merging."""
+"""Mixtures that learned apart, and comparisons of them, for the tests of merging."""
 
 import warnings
 from dataclasses import replace
@@ -26,14 +26,14 @@ def cases(algorithms):
 
 
 def rows_of(seed, n, weights=(0.5, 0.3, 0.2), centres=CENTRES):
-    """Rows of far clusters, and the clusters they came from."""
+    """Return rows of clusters far apart, and the cluster of each."""
     rng = np.random.default_rng(seed)
     labels = rng.choice(len(centres), size=n, p=weights)
     return rng.normal(size=(n, 2)) * [1.0, 2.0] + centres[labels], labels
 
 
 def blurred(seed, n):
-    """Rows of clusters that overlap, so that what was learned when matters."""
+    """Return rows of clusters that overlap, so that the order of learning matters."""
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n, 2)) * [1.0, 1.5] + 2.5 * rng.integers(3, size=(n, 1))
 
@@ -59,7 +59,7 @@ def content(model):
 
 
 def assert_same(one, other):
-    same = content(one) == content(other)  # the bytes themselves are no help
+    same = content(one) == content(other)  # hypothesis cannot simplify the bytes
     assert same
 
 
@@ -70,7 +70,7 @@ def quiet_merge(models):
 
 
 def trained_apart(algorithm, kind, sizes=(1400, 1100, 1000), offset=0.0, fit=False, **options):
-    """Models that share nothing, whose warm-ups had the clusters in different shares, and all of their rows."""
+    """Return models with separate starts, whose warm-ups had the clusters in different shares, and all of their rows."""
     shares = ((0.5, 0.3, 0.2), (0.2, 0.3, 0.5), (0.1, 0.6, 0.3))
     models, rows, labels = [], [], []
     for seed, (size, share) in enumerate(zip(sizes, shares, strict=False)):
@@ -93,7 +93,7 @@ def prior_of(kind, rng, flat=False):
 
 
 def totals_of(kind, family, rng, n=60, drifted=False, origin=0.0):
-    """Statistics of random rows about an origin; `drifted` ones have masses of their own, as moment matching makes them."""
+    """Return statistics of random rows about an origin; `drifted` ones have separate masses, as after moment matching."""
     X, resp = rng.normal(size=(n, 2)) * 2.0 + [1.0, -1.0], rng.dirichlet(np.ones(3), n)
     count, first, second = naive.totals(kind, X - origin, resp)
     second = np.tril(second) if kind in ("full", "tied") else second

@@ -1,4 +1,4 @@
-"""Rows that are no counts get one sentence, and the model is left exactly as it was; odd ones that are counts are learned."""
+"""Rows that are not counts raise an error of one sentence and leave the model as it was; unusual counts are learned."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ GOOD = np.random.default_rng(0).poisson(2.0, (60, V)).astype(float)
 
 
 def dense(rows):
-    """Rows that were checked, as a matrix."""
+    """Return checked rows as a matrix."""
     if not isinstance(rows, SparseRows):
         return rows
     return sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape).toarray()
@@ -40,7 +40,7 @@ def content(model):
 
 @pytest.fixture(scope="module", params=["boem", "auto", "online-em", "warming up"])
 def model(request):
-    """A model that has learned something; its warm-up may not be over."""
+    """Return a model that has learned some rows; its warm-up may not be over."""
     waiting = request.param == "warming up"
     options = {"algorithm": "auto" if waiting else request.param, "warm_up": 100 if waiting else 20}
     return hw.MultinomialMixture(2, random_state=0, **options).partial_fit(GOOD)
@@ -55,7 +55,7 @@ def assert_refused(model, X, words, **options):
         sentence = refusal(call, X, **options)
         for word in words:
             assert word in sentence, sentence
-    unchanged = content(model) == before  # the bytes themselves are no help
+    unchanged = content(model) == before  # hypothesis cannot simplify the bytes
     assert unchanged and model.n_features_in_ == width and model.n_samples_seen_ == 60
 
 
@@ -127,7 +127,7 @@ def test_frames_are_refused_for_their_values_and_for_their_names(kind):
         assert_refused(model, kind({"a": [1.0, 1.0], "b": [1.0, 1.0], "c": [1.0, 1.0], "d": values}), [])
     other = kind(dict(zip("dcba", GOOD.T, strict=True)))
     before = content(model)
-    with pytest.raises(ValueError, match="feature names"):  # scikit-learn's own words, in lines
+    with pytest.raises(ValueError, match="feature names"):  # scikit-learn's own message, in lines
         model.partial_fit(other)
     unchanged = content(model) == before
     assert unchanged
@@ -156,7 +156,7 @@ def test_weights_and_labels_are_checked(model, options, words, kind):
 
 
 def changed(kind, name, place, value):
-    """A sparse matrix of which one number was changed after it was made, so that nobody has looked at it."""
+    """Return a sparse matrix in which one number was changed after SciPy had checked it."""
     matrix = kind(np.eye(V))
     array = getattr(matrix, name).copy()
     array[place] = value
@@ -210,7 +210,7 @@ except ValueError as error:
     [("csc_array", "indices", 10**7), ("csc_matrix", "indptr[-1:]", 10**8), ("coo_array", "coords[0]", 10**7)],
 )
 def test_matrices_that_are_damaged_do_not_crash_on_the_way_to_rows(kind, array, value):
-    # In a process of its own: what SciPy makes of them is beyond an exception.
+    # In a separate process: SciPy may crash on them.
     code = CRASHING.format(kind=kind, array=array, value=value)
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, f"ended with signal {-ended.returncode}"
@@ -268,7 +268,7 @@ def test_columns_in_no_order_and_named_twice_are_added_up():
     rows = check_counts(X)
     np.testing.assert_array_equal(dense(rows), [[2.0, 0.0, 0.0, 4.0], [0.0] * 4, [0.0, 0.0, 4.0, 0.0]])
     np.testing.assert_array_equal(rows.indices, [0, 3, 2])
-    np.testing.assert_array_equal(X.data, [1.0, 2.0, 3.0, 4.0])  # the caller's are left as they are
+    np.testing.assert_array_equal(X.data, [1.0, 2.0, 3.0, 4.0])  # the arrays of the caller are unchanged
     np.testing.assert_array_equal(X.indices, [3, 0, 3, 2])
 
 

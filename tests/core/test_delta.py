@@ -1,4 +1,4 @@
-"""What states of one base learned: deltas that add up, sparse where words are many, and their bytes."""
+"""Deltas: what states of one base have learned. They add up, are sparse for large vocabularies, and have a byte format."""
 
 from dataclasses import astuple, replace
 
@@ -23,7 +23,7 @@ WIDTH, K = 2000, 3
 
 
 def documents(n, first, last, seed):
-    """Rows of twelve words each, of which all lie in a range."""
+    """Return rows of twelve words each, all from one range."""
     words = np.random.default_rng(seed).integers(first, last, size=12 * n)
     rows = csr_array((np.ones(12 * n), (np.repeat(np.arange(n), 12), words)), shape=(n, WIDTH))
     rows.sum_duplicates()
@@ -31,7 +31,7 @@ def documents(n, first, last, seed):
 
 
 def branches(model, n=4, rows=300):
-    """Branches of a model of many words, each of which has seen forty words since."""
+    """Return branches of a model with many words. Each has learned documents of forty words since."""
     base = model.partial_fit(documents(400, 0, WIDTH, 0))
     return [base.branch().partial_fit(documents(rows, 40 * part, 40 * part + 40, 1 + part)) for part in range(n)]
 
@@ -45,7 +45,7 @@ def sent(delta, learner):
 
 
 def assert_merged(state, parts, rtol=1e-10):
-    """A grown state is what dense arithmetic makes of the settled parts."""
+    """Check that a grown state equals dense arithmetic on the finalized parts."""
     statistics, average, progress = twin.merged(parts)
     np.testing.assert_allclose(astuple(state.progress), astuple(progress), rtol=1e-12)
     for found, wanted in ((state.statistics, statistics), (state.records.get("average"), average)):
@@ -151,7 +151,7 @@ def test_a_table_that_was_written_anew_shares_no_row():
 
 
 def test_averages_of_long_steps_are_still_sparse():
-    """An average that has outgrown its table is written anew, and untouched words fit all the same, but not bit for bit."""
+    """An average that has outgrown its table is written anew. Words without counts then agree up to rounding."""
     model = hw.MultinomialMixture(K, random_state=0, warm_up=200, algorithm=hw.OnlineEM(batch_size=1, decay=0.51))
     base = model.partial_fit(documents(400, 0, WIDTH, 0))
     part = base.branch().partial_fit(documents(6000, 0, 40, 1))

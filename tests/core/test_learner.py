@@ -58,7 +58,7 @@ def learner_of(algorithm, kind="full", half_life=None, **family):
 
 
 def leaves(value, path=""):
-    """Every array and number that a state holds, by its path."""
+    """Return every array and number of a state, by path."""
     if isinstance(value, Buffer):
         yield f"{path}.rows", value.rows
         if value.rows:
@@ -103,7 +103,7 @@ def stream(learner, batch, chunk, scores=None):
 @half_lives
 @pytest.mark.parametrize(
     "batch",
-    # Slow: the cut of plain rows is a law, and tried on every estimator in test_laws.py.
+    # Slow: test_laws.py tries the cut of plain rows on every estimator.
     [pytest.param(ROWS, id="rows", marks=pytest.mark.slow), pytest.param(RICH, id="weights and labels")],
 )
 def test_the_cut_into_chunks_does_not_change_the_state(algorithm, half_life, batch):
@@ -326,9 +326,9 @@ CUTS = [(64, 67), (67, 84), (84, 164), (164, 165), (165, 205), (205, 240), (240,
 
 
 def workers(algorithm, half_life, batch, branched=False):
-    """A learner, the state at the end of its warm-up, and eight states that went on from there with their own rows.
+    """Return a learner, the state at the end of its warm-up, and eight states that continued from there with their own rows.
 
-    If `branched`, they went on from a state that had already learned some rows after its warm-up.
+    If `branched`, they continued from a state that had learned some rows after its warm-up.
     """
     learner = learner_of(algorithm, half_life=half_life)
     base = stream(learner, batch[:WARM_UP], N)
@@ -379,7 +379,7 @@ def test_the_base_is_the_identity_of_merging(algorithm, half_life, branched, par
     assert_close(report(learner.plan, alone), report(learner.plan, wanted))
     for parts in ([states[part], base], [base, states[part], base]):
         merged = merge(learner.plan, parts)
-        # How far a schedule has come in its own mass is told by the next test.
+        # The next test checks how far a schedule has come in its own mass.
         assert_close(replace(merged, progress=replace(merged.progress, mass=alone.progress.mass)), alone)
     assert_close(merge(learner.plan, [base]).parameters, base.parameters)
 

@@ -1,4 +1,4 @@
-"""What the loop refuses."""
+"""Errors of the loop."""
 
 import pickle
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Merging of models of different lineages: components are matched, and origins of rows change nothing."""
+"""Merging of models of different lineages: components are matched, and the origin of the rows changes nothing."""
 
 import copy
 import warnings
@@ -33,7 +33,7 @@ from headwater.families.gaussian import Gaussian
 
 
 def by_cluster(model, offset=0.0):
-    """The component of each cluster."""
+    """Return the component of each cluster."""
     return model.predict(CENTRES + offset)
 
 

@@ -1,4 +1,4 @@
-"""Merging as a product of beliefs: divergences, products that are no belief, and rows of very different size."""
+"""Merging as a product of beliefs: divergences, products that are not a belief, and rows of very different size."""
 
 from dataclasses import replace
 
@@ -47,7 +47,7 @@ def test_separation_is_that_of_draws(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_maximum_likelihoods_can_be_told_apart(kind):
-    """Of a flat prior there is no divergence, but a component is nearest to itself all the same."""
+    """Under a flat prior there is no divergence, but a component is still nearest to itself."""
     rng = np.random.default_rng(7)
     family, prior = prior_of(kind, rng, flat=True)
     X, labels = rows_of(0, 600)
@@ -61,7 +61,7 @@ def test_maximum_likelihoods_can_be_told_apart(kind):
 
 
 def test_the_weights_count_in_the_divergence():
-    """Of an assignment as a whole it is Jeffreys' divergence of the Dirichlets, up to a constant."""
+    """Summed over an assignment it is Jeffreys' divergence of the Dirichlets, up to a constant."""
     rng = np.random.default_rng(8)
     family, components = prior_of("full", rng)
     model, prior = Mixture(3, family), MixturePrior(np.array([0.7, 0.7, 0.7]), components)
@@ -83,7 +83,7 @@ def test_the_weights_count_in_the_divergence():
 
 
 def moments(kind, **changed):
-    """Statistics of moment matching for two components of two columns, the first of which has been changed."""
+    """Return statistics of moment matching for two components of two columns; the first component was changed."""
     columns = 2 if kind == "diag" else 1
     values = {"count": 10.0, "kappa": 10.0, "nu": 10.0, "V": 10.0, **changed}
     second = np.stack([values["V"] * np.eye(2), 10.0 * np.eye(2)])
@@ -132,7 +132,7 @@ def test_a_product_that_is_a_belief_is_left_alone(kind):
 
 
 def weak_branches(kind, seed, n=40, **options):
-    """Branches of a base that knows next to nothing, each of which learned rows of its own kind."""
+    """Return branches of a base of very few rows; each learned rows of its own kind."""
     rng = np.random.default_rng(seed)
     sample = rng.normal(size=(40, 2))
     base = mixture("moment-matching", kind, **options).warm_start_from(sample, weight=0.3)
@@ -156,7 +156,7 @@ def test_beliefs_that_shrank_still_merge_to_a_belief(kind, seed):
 
 def test_a_repair_names_components_of_the_merged_model():
     parts, _ = weak_branches("diag", 4)
-    start = parts[0].branch()  # a start like theirs, to give in any order
+    start = parts[0].branch()  # a similar start, in any order
     rng = np.random.default_rng(0)
     large = mixture("moment-matching", "diag", random_state=3).partial_fit(2.0 * rng.normal(size=(900, 2)))
     found = []
@@ -172,7 +172,7 @@ def test_a_repair_names_components_of_the_merged_model():
 
 
 def test_a_repair_that_no_part_can_make_is_a_belief_all_the_same():
-    """Of another lineage, a part may be no belief with the prior of the reference, nor the mean of such parts."""
+    """A part of another lineage may be no belief under the prior of the reference; nor may the mean of such parts."""
     model, prior = Mixture(2, Gaussian(2, "full")), moment_prior("full")
     parts = [moments("full", V=-5.0), moments("full", V=-5.0)]
     totals, repaired = model.repair(prior, parts[0] + parts[1], parts)
@@ -182,7 +182,7 @@ def test_a_repair_that_no_part_can_make_is_a_belief_all_the_same():
 
 @pytest.mark.parametrize("seed", [26, 54])
 def test_strangers_of_other_scales_merge_to_a_belief(seed):
-    """A belief that shrank in a wide prior may be none in the thin prior of the reference."""
+    """A belief that shrank under a wide prior may be no belief under the narrow prior of the reference."""
     rng = np.random.default_rng(seed)
     thin = 0.01 * rng.normal(size=(300, 2)) + rng.integers(2, size=(300, 1))
     sample, rows = 5.0 * rng.normal(size=(30, 2)), 5.0 * rng.normal(size=(20, 2))
@@ -195,7 +195,7 @@ def test_strangers_of_other_scales_merge_to_a_belief(seed):
     assert np.linalg.eigvalsh(merged.covariances_).min() > 1e-8
 
 
-# Rows of very different size leave matrices that are singular but for rounding
+# Rows of very different size make matrices that are singular up to rounding
 
 
 def mixed_sizes(n, rng):
@@ -217,7 +217,7 @@ def test_variational_bayes_takes_rows_of_very_different_size(covariance_type, se
 @pytest.mark.parametrize("algorithm", ["soem", "online-em", "quasi-bayes"])
 @pytest.mark.parametrize("gating", ["fixed", "input"])
 def test_regressions_of_very_different_rows_are_merged(algorithm, gating):
-    """Origins differ as much as rows, and what is brought from one to another loses its digits."""
+    """Origins differ as much as the rows do, and a change of origin loses digits."""
     options = {"gating": gating, "algorithm": algorithm, "warm_up": 60, "random_state": 0}
     with np.errstate(all="ignore"):
         for seed in (0, 1):

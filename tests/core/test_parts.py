@@ -216,7 +216,7 @@ def test_bad_parts_are_refused(bad):
 
 
 def test_a_half_life_is_as_long_in_parts():
-    """Rows of the stream, not of a part, are what a half-life is counted in."""
+    """A half-life counts the rows of the stream, not those of a part."""
     rng = np.random.default_rng(0)
     old, new = rng.normal(size=(6300, 2)), rng.normal(size=(4000, 2)) + 50.0
     alone, apart = (

@@ -14,7 +14,7 @@ WEIGHTED = np.random.default_rng(0).uniform(0.2, 3.0, 100)
 
 
 def forgetting_steps(kappa, t0):
-    """Steps of the explicit sums of paper 000, eq. 5."""
+    """Return the steps of the explicit sums of paper 000, eq. 5."""
 
     def steps(sizes, batch_size):
         times = np.arange(1, len(sizes) + 1)
@@ -53,12 +53,12 @@ def table(rows):
 
 
 def warm(batch_size):
-    """Progress at the end of a warm-up of 20 rows."""
+    """Return the progress at the end of a warm-up of 20 rows."""
     return Progress(rows_seen=20, weight_seen=20.0, folds=20.0 / batch_size, mass=20.0, n_eff=20.0)
 
 
 def carried(schedule, progress, sizes, batch_size, cuts):
-    """Steps of a run of folds that is cut into pieces, with the progress at the end of them."""
+    """Return the steps of a run of folds that is cut into pieces, and the progress at its end."""
     steps = []
     for piece in np.split(sizes, cuts):
         found = schedule(progress, piece, batch_size)

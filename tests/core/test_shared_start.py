@@ -1,4 +1,4 @@
-"""Models that learn apart from a start that they share."""
+"""Models that learn apart, from a common start."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""The simulated E-step as a choice of the loop: mixtures by draws, the variance and the prior of paper 001, one's own model."""
+"""The simulated E-step: mixtures by draws, the variance and the prior of paper 001, and a model defined by the user."""
 
 from dataclasses import dataclass, replace
 
@@ -46,7 +46,7 @@ def drawn(m, rao_blackwell=False, key=0, first=0):
 
 
 def summaries(kind, inferences):
-    """Mean statistics of one batch at one and the same parameters, for each way to take the E-step."""
+    """Return the mean statistics of one batch at fixed parameters, for each kind of E-step."""
     make, rows = MODELS[kind]
     model = make(2, random_state=0, warm_up=100, algorithm="online-em").partial_fit(rows())
     learner, state = model._learner, model._read().stream
@@ -118,7 +118,7 @@ TRUE, BATCH, FOLDS, OFFSET = 0.4, 8, 30, 20.0
 
 
 def weight_learner(m):
-    """A mixture whose components are known, since their prior is overwhelming: what is learned is one weight."""
+    """Return a mixture whose components are fixed by a very strong prior: only one weight is learned."""
     model = Mixture(2, Multinomial(2, 1e12 * PHI))
     draws = {"rao_blackwell": True} if m is None else {"rao_blackwell": False, "n_samples": m}
     algorithm = hw.SimulatedEM(decay=0.6, offset=OFFSET, batch_size=BATCH, average=False, **draws)
@@ -126,7 +126,7 @@ def weight_learner(m):
 
 
 def weights_learned(m, runs):
-    """The weight at the end of each of so many streams, which start at the truth."""
+    """Return the weight at the end of each stream; all streams start at the truth."""
     learner = weight_learner(m)
     prior = MixturePrior(np.ones(2), learner.model.family.make_prior(2))
     truth = learner.model.zeros(2)
@@ -209,7 +209,7 @@ def test_the_prior_fades_with_documents_and_not_with_what_steps_leave_of_them():
     np.testing.assert_allclose(model.components_.T, 30.0 + 600.0 * table, rtol=1e-12)
 
 
-# A model of one's own
+# A model defined by the user
 
 
 @dataclass(frozen=True)
@@ -345,7 +345,7 @@ def test_a_model_of_ones_own_learns_in_parts(factors):
     assert error_of(report(replace(learner, shards=2).plan, state)) < 1.5
 
 
-# What is refused
+# Errors
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from headwater.core.validation import check_labels, check_row, check_rows, check
 
 
 def refusal(error, function, *arguments):
-    """Call, and return the sentence of the exception, whose type must be exactly this one."""
+    """Make a call that must raise exactly this type of exception, and return its sentence."""
     with pytest.raises(error) as caught:
         function(*arguments)
     assert caught.type is error

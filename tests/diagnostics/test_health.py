@@ -1,4 +1,4 @@
-"""Health: it can be asked for at any moment, finds what is wrong, and nothing where all is well."""
+"""Health can be read at any moment. It finds defects, and finds nothing in a sound model."""
 
 import json
 import math
@@ -78,7 +78,7 @@ def test_states_that_were_set_by_hand_have_learned_nothing():
         _ = model.health_
 
 
-# What it looks like
+# How it is printed
 
 
 def test_what_a_person_reads():

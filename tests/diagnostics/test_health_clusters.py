@@ -1,4 +1,4 @@
-"""health_ sees a component that holds two clusters, and nothing where there is no evidence of them."""
+"""health_ finds a component that holds two clusters, and finds nothing without evidence of two."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_one_cluster_is_not_two(seed, width):
 
 
 def far(seed, n=2400):
-    """Three clusters."""
+    """Return rows of three clusters."""
     rng = np.random.default_rng(seed)
     return np.array([[0.0, 0.0], [30.0, 0.0], [30.0, 8.0]])[rng.integers(3, size=n)] + rng.normal(size=(n, 2))
 

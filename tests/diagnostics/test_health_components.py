@@ -1,4 +1,4 @@
-"""What health finds in components: dead, starved, doubled, collapsed, flat."""
+"""Findings of health about components: dead, starved, duplicated, collapsed, flat."""
 
 import numpy as np
 import pytest
@@ -124,10 +124,10 @@ def test_thin_components_have_collapsed():
     diagonal[2, 1] = 1e-8
     (found,) = found_by(gaussians(means, diagonal))
     assert found.components == (2,) and found.numbers["deviation"] == pytest.approx(1e-4) and " in b, " in found.sentence
-    diagonal[2, 1] = 1e-3  # a tenth of a third of the usual deviation is no collapse, unless it is the floor
+    diagonal[2, 1] = 1e-3  # a thirtieth of the usual deviation is no collapse, unless it is the floor
     assert not found_by(gaussians(means, diagonal))
     assert [one.kind for one in found_by(gaussians(means, diagonal, floor=1e-3))] == ["collapsed"]
-    diagonal[2] = 1e12  # one that is wide, or far off, leaves the others what they are
+    diagonal[2] = 1e12  # a wide or distant column does not change what is said of the others
     assert not found_by(gaussians(means, diagonal, rows=[1000.0, 1000.0, 500.0]))
 
 

@@ -1,4 +1,4 @@
-"""What health finds in streams: drift, order, refinements, fits that were broken off."""
+"""Findings of health about streams: drift, order, refinements, fits that did not converge."""
 
 import numpy as np
 import pytest
@@ -34,8 +34,8 @@ def test_drift_of_a_history():
     (told,) = history_findings(history(late), "rows", "auto")
     assert not told.action and "being forgotten" in told.sentence
     assert "faster than half_life follows" in history_findings(history(late), "rows", 100.0)[0].sentence
-    assert not history_findings(history(scores + 0.5 * (np.arange(100) >= 90)), "rows")  # better is no drift
-    assert not history_findings(history(scores - 0.05 * (np.arange(100) >= 90)), "rows")  # not worth a sentence
+    assert not history_findings(history(scores + 0.5 * (np.arange(100) >= 90)), "rows")  # a better score is no drift
+    assert not history_findings(history(scores - 0.05 * (np.arange(100) >= 90)), "rows")  # too small a change for a finding
     odd = scores.copy()
     odd[95] = -500.0
     assert not history_findings(history(odd), "rows")
@@ -64,7 +64,7 @@ def test_drift_and_order_of_kept_rows():
     (order,) = reservoir_findings(scores + 1.0 * late, places, np.ones(2000), 10_000, "documents")
     assert (drift.kind, order.kind) == ("drift", "order") and drift.action and order.action
     assert "nats a document higher" in order.sentence and order.numbers["rows"] == late.sum()
-    assert not reservoir_findings(scores + 1.0 * late, places, None, 10_000, forgets=100.0)  # what is meant by it
+    assert not reservoir_findings(scores + 1.0 * late, places, None, 10_000, forgets=100.0)  # as intended
     assert reservoir_findings(scores - 1.0 * late, places, np.where(late, 0.0, 1.0), 10_000) is None  # none of them counts
     assert reservoir_findings(scores[:50], places[:50], None, 10_000) is None
     # A file that is sorted: the last rows are of a component of their own, whose rows always score less.

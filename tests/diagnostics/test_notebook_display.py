@@ -1,4 +1,4 @@
-"""What models and results look like when they are printed, and in notebooks: short lines, and HTML that is escaped."""
+"""Models and results as text and in notebooks: short lines, and escaped HTML."""
 
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -19,7 +19,7 @@ ATTACK = "<script>alert(1)</script>\x1b[31m"
 
 
 class Tags(HTMLParser):
-    """Collects the tags of a page, and what is open at its end."""
+    """Collects the tags of a page, and those that are not closed."""
 
     def __init__(self, html):
         super().__init__()
@@ -65,7 +65,7 @@ def test_every_model_has_a_picture_in_notebooks(kind):
     model = learned(kind)
     html = model._repr_html_inner()
     assert "<svg" in html and ("<rect" in html or "<polyline" in html)
-    bundle = model._repr_mimebundle_()  # which notebooks ask for
+    bundle = model._repr_mimebundle_()  # the method that notebooks call
     assert bundle["text/html"].count("<svg") == html.count("<svg") and bundle["text/plain"] == repr(model)
     with config_context(display="text"):
         assert list(model._repr_mimebundle_()) == ["text/plain"]
@@ -90,7 +90,7 @@ def test_an_outlier_does_not_flatten_a_small_curve():
 
 
 class Screen:
-    """A display that remembers."""
+    """A display that records what it shows."""
 
     def __init__(self):
         self.shown, self.closed = [], False

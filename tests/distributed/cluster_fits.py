@@ -21,7 +21,7 @@ def fit(clusters, model, data, workers=2, **given):
 
 
 def short(table, some):
-    """The rows of a table, of which only some are tried by default."""
+    """Return the rows of a table; only some run by default."""
     return [row if row in some else pytest.param(*([row] if isinstance(row, str) else row), marks=SLOW) for row in table]
 
 
@@ -35,13 +35,13 @@ def assert_equal_to_rounding(one, other, rtol=1e-6):
 
 
 def table(rows, number=5, **columns):
-    """A dataframe of Dask, with columns beside the rows."""
+    """Return a Dask dataframe with companion columns."""
     frame = pandas.DataFrame({**dict(zip("abc", rows.T, strict=False)), **columns})
     return dask.dataframe.from_pandas(frame, npartitions=number, sort=False)
 
 
 class Died(BaseException):
-    """The end of a process, for the test's purposes."""
+    """Stands for the end of a process."""
 
 
 def learned_before(kind="gaussian", word="auto"):
@@ -56,7 +56,7 @@ def write_parquet(path, rows):
 
 
 def files(folder, write, number=5):
-    """Files of a stream, and the one in the middle."""
+    """Return files of a stream, and the middle one."""
     paths = [folder / f"part{at}.{write.__name__[6:]}" for at in range(number)]
     for path, chunk in zip(paths, stream_of("gaussian", SIZES[:number]), strict=True):
         write(path, chunk.X)

@@ -5,7 +5,7 @@ from distributed import Client
 
 from headwater.checkpoints import Checkpoint
 
-# Many workers in one process must not keep it busy with looking after themselves.
+# Heartbeats of many workers must not keep the process busy.
 QUIET = {
     "distributed.admin.system-monitor.interval": "1h",
     "distributed.admin.system-monitor.disk": False,
@@ -17,7 +17,7 @@ QUIET = {
 
 @pytest.fixture(scope="module")
 def clusters():
-    """Clients of clusters with so many workers, in this process."""
+    """Return clients of clusters with this many workers, in this process."""
     opened = {}
 
     def of(workers):
@@ -41,7 +41,7 @@ def clusters():
 
 @pytest.fixture
 def mortal(monkeypatch):
-    """Let the client die right after it has written its checkpoint so many times; None lets it live."""
+    """Let the client die after it has written this many checkpoints; None means never."""
     write = Checkpoint.write
     left = [None]
 

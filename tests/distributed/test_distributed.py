@@ -1,4 +1,4 @@
-"""headwater.distributed.fit: the result of `fit`, whoever does the work, and in whatever order."""
+"""headwater.distributed.fit gives the result of `fit`, whatever the workers and the order of their work."""
 
 import warnings
 from functools import wraps

@@ -35,7 +35,7 @@ from headwater.estimators.model_file import to_bytes
 
 
 def assert_goes_on(clusters, mortal, path, make, data, writes, **given):
-    """However often the client dies, what comes out in the end is the same."""
+    """Check that the result is the same, however often the client dies."""
     mortal[0] = None
     whole = fit(clusters, make(), data, checkpoint=path / "whole.hw", **given)
     for death in range(1, writes + 1):
@@ -48,7 +48,7 @@ def assert_goes_on(clusters, mortal, path, make, data, writes, **given):
         mortal[0] = None
         assert_same(fit(clusters, make(), data, checkpoint=kept, **given), whole)
     mortal[0] = writes + 1
-    fit(clusters, make(), data, checkpoint=path / "last.hw", **given)  # there are no more than that
+    fit(clusters, make(), data, checkpoint=path / "last.hw", **given)  # there are no more rounds
     return whole
 
 
@@ -142,7 +142,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_learned(clusters
         fit(clusters, model, str(tmp_path / "part*"), unreadable="leave out", rounds=2)
     assert model.n_samples_seen_ == others
     assert bad.name in str(model.distributed_report_)
-    # Still broken: the sentence again, and nothing is learned twice.
+    # The file is still broken: the same error, and nothing is learned twice.
     with pytest.raises(hw.distributed.UnreadError, match=re.escape(str(bad))) as error:
         fit(clusters, model_of("gaussian", "auto"), str(tmp_path / "part*"), checkpoint=kept, rounds=2)
     assert error.value.model.n_samples_seen_ == others
@@ -206,7 +206,7 @@ def test_a_file_that_vanishes_between_exact_passes(clusters, tmp_path):
 
 
 def fails_once():
-    """A question that one worker fails to answer, as when it dies."""
+    """Return a request that fails on one worker, as if it had died."""
     left = [True]
 
     def question():
@@ -246,7 +246,7 @@ def test_workers_must_have_the_version_that_is_here(clusters, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(hw.distributed.ClusterError, match=f"{here}, as here, .* have 0.0.1"):
         patch.setattr(versions, "ask_workers", lambda client, question: {"a": here, "b": "0.0.1", "c": OSError("gone")})
         fit(clusters, model_of("gaussian", "auto"), small())
-    for word in ("auto", "em"):  # of workers that joined later, it is the tasks that say so
+    for word in ("auto", "em"):  # tasks check workers that join later
         with (
             monkeypatch.context() as patch,
             pytest.raises(hw.distributed.ClusterError, match=f"0.0.2, as the client, .* {here}"),

@@ -1,4 +1,4 @@
-"""Fits on a cluster of data or settings that make no sense."""
+"""Invalid data and settings of fits on a cluster."""
 
 import warnings
 
@@ -20,7 +20,7 @@ from headwater.estimators.model_file import read, save, to_bytes
 
 
 def spoilt(change, number=1):
-    """An array of three partitions, one of which was changed."""
+    """Return an array of three partitions, one of them changed."""
     parts = [chunk.X for chunk in stream_of("gaussian", (40, 30, 50))]
     parts[number] = change(parts[number])
     blocks = [dask.array.from_delayed(delayed(part), (np.nan, 3), float) for part in parts]
@@ -184,7 +184,7 @@ def test_a_partition_whose_rows_do_not_count_is_no_fault(clusters):
 
 
 def test_exact_passes_know_where_sequences_of_parts_begin(clusters):
-    """States overlap, and all rows are in the sample: if sequences of two parts were taken for one, this would be seen."""
+    """States overlap and all rows are in the sample, so joining the sequences of two parts would change the result."""
     rng = np.random.default_rng(0)
     sizes = (160, 90, 120)
     rows = rng.normal(size=(sum(sizes), 2)) + 1.5 * (np.arange(sum(sizes)) // 7 % 2)[:, None]

@@ -1,4 +1,4 @@
-"""Workers and clients that are real processes: killed, slow, late, behind TLS; and how much memory they take."""
+"""Workers and clients in processes of their own: killed, slow, late, with TLS; and their memory."""
 
 import os
 import shutil
@@ -34,7 +34,7 @@ WAYS = {"one pass": {"algorithm": "online-em"}, "exact": {"algorithm": "em", "in
 
 @pytest.fixture(scope="module")
 def days(tmp_path_factory):
-    """Files that take a while to learn."""
+    """Return files that take some time to learn."""
     folder = tmp_path_factory.mktemp("days")
     for number, chunk in enumerate(stream_of("gaussian", (ROWS,) * PARTS)):
         np.save(folder / f"{number:02d}.npy", chunk.X)
@@ -43,14 +43,14 @@ def days(tmp_path_factory):
 
 @contextmanager
 def scheduler(security=None):
-    """A client of a scheduler without workers."""
+    """Return a client of a scheduler without workers."""
     options = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}, "silence_logs": 50}
     with LocalCluster(n_workers=0, security=security, **options) as cluster, Client(cluster, security=security) as client:
         yield client
 
 
 def until(there):
-    """Wait for something that other processes do."""
+    """Wait until a condition holds that other processes bring about."""
     end = time.monotonic() + 120
     while not there():
         assert time.monotonic() < end
@@ -59,11 +59,11 @@ def until(there):
 
 @contextmanager
 def workers(client, number, nanny=False, options=()):
-    """Worker processes, with somebody who replaces those that die, or without."""
+    """Start worker processes, with or without a nanny that replaces those that die."""
     address = client.scheduler.address
     command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard", *options]
     command += ["--nanny" if nanny else "--no-nanny", "--death-timeout", "60", "--name"]
-    names = [uuid4().hex for _ in range(number)]  # a number would count those that are about to be missed
+    names = [uuid4().hex for _ in range(number)]  # a count would include workers whose death was not noticed yet
     running = [subprocess.Popen([*command, name], stderr=subprocess.DEVNULL) for name in names]
     try:
         until(lambda: {*names} <= {one["name"] for one in client.scheduler_info(n_workers=-1)["workers"].values()})
@@ -88,13 +88,13 @@ def learned(way, data, client, **given):
 
 @pytest.fixture(scope="module")
 def undisturbed(days):
-    """What comes out when nothing happens, on one worker."""
+    """Return the result of an undisturbed run on one worker."""
     with scheduler() as client, workers(client, 1):
         return {way: learned(way, days, client) for way in WAYS}
 
 
 class Once:
-    """Do something in the middle of the second round, in a thread of its own."""
+    """Calls a function in the middle of the second round, in a separate thread."""
 
     def __init__(self, act):
         self.act, self.thread = act, None
@@ -134,7 +134,7 @@ def test_a_worker_that_is_killed_changes_nothing(days, undisturbed, way, nanny):
 )
 @pytest.mark.filterwarnings("ignore:Best performing initialization did not converge")
 def test_a_worker_that_is_killed_at_any_moment_changes_nothing(tmp_path, kind, word, nanny):
-    """From the first question, what version it has, to the last answer."""
+    """From the first request, for its version, to the last result."""
     for number, chunk in enumerate(stream_of(kind, (2000,) * 6)):
         np.save(tmp_path / f"{number}.npy", chunk.X.toarray() if hasattr(chunk.X, "toarray") else chunk.X)
 
@@ -301,13 +301,13 @@ def test_a_client_that_is_killed_is_gone_on_with(days, undisturbed, way, tmp_pat
         assert ended.returncode == -signal.SIGKILL
         steps = []
         found = learned(way, days, client, checkpoint=kept, watch=steps.append)
-        assert "starting" not in [step.stage for step in steps]  # that was not to be done again
+        assert "starting" not in [step.stage for step in steps]  # which need not be done again
     assert_same(found, undisturbed[way])
 
 
 @pytest.fixture
 def certificate(tmp_path):
-    """A certificate that vouches for itself, and its key."""
+    """Return a self-signed certificate and its key."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl makes the certificate")
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
@@ -331,7 +331,7 @@ def test_a_cluster_behind_certificates(days, undisturbed, certificate):
 
 
 def most_memory(client):
-    """The most that the only worker ever held, in MB; a function of this file would be none that a worker can import."""
+    """Return the peak memory of the only worker in MB, by a function that workers can import."""
     resource = pytest.importorskip("resource")
     (usage,) = client.run(resource.getrusage, resource.RUSAGE_SELF).values()
     return usage.ru_maxrss / 1024

@@ -1,4 +1,4 @@
-"""Rows of three Gaussians, models to learn them, and what a sound one looks like: for the tests of GaussianMixture."""
+"""Rows of three Gaussians, models that learn them, and checks of a sound model, for the tests of GaussianMixture."""
 
 import warnings
 from contextlib import contextmanager
@@ -55,7 +55,7 @@ def order_of(means):
 
 @contextmanager
 def unconverged():
-    """Passes that are cut short warn; here that is meant."""
+    """Return options of a fit that stops early on purpose; such fits warn."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
@@ -67,7 +67,7 @@ def assert_same_model(one, other, rtol=1e-7, atol=1e-9):
 
 
 def assert_sound(model, X):
-    """Everything that can be read is finite, and is what it says it is."""
+    """Check that all learned attributes are finite and consistent."""
     assert np.isfinite(model.score_samples(X)).all()
     assert np.isfinite(model.predictive_score_samples(X)).all()
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)

@@ -1,4 +1,4 @@
-"""Streams of hidden Markov models, and what must be equal of them."""
+"""Streams of hidden Markov models, and comparisons of them."""
 
 import numpy as np
 import pytest

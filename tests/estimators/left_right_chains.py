@@ -1,4 +1,4 @@
-"""Chains of three states that are passed through one way: for the tests of starts of hidden Markov models."""
+"""Left-to-right chains of three states, for the tests of starts of hidden Markov models."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ TABLE = np.array([[0.85, 0.05, 0.05, 0.05], [0.05, 0.85, 0.05, 0.05], [0.05, 0.0
 
 
 def one_way(lengths=LENGTHS, seed=0):
-    """Rows and symbols of sequences that go through three states, each for a third of it, and never back."""
+    """Return rows and symbols of sequences that go through three states in order, each for a third of the sequence."""
     rng = np.random.default_rng(seed)
     states = np.concatenate([np.minimum(np.arange(size) * 3 // size, 2) for size in lengths])
     symbols = (rng.random(len(states))[:, None] > np.cumsum(TABLE, axis=1)[states]).sum(axis=1)[:, None]
@@ -27,7 +27,7 @@ ROWS, SYMBOLS, STATES = one_way()
 
 
 def chain(kind, **options):
-    """A model of this kind of covariance, or of symbols, and rows for it."""
+    """Return a model with this kind of covariance, or of symbols, and rows for it."""
     options = {"random_state": 0, "warm_up": 150, **options}
     if kind == "symbols":
         return hw.CategoricalHMM(options.pop("n_components", 3), n_features=4, **options), SYMBOLS
@@ -35,7 +35,7 @@ def chain(kind, **options):
 
 
 def left_right(kind, init_params=None, **options):
-    """The same, with a chain that goes from left to right set by hand."""
+    """Return the same, with a left-to-right chain set by hand."""
     model, rows = chain(kind, init_params=init_params or ("e" if kind == "symbols" else "mc"), **options)
     model.startprob_, model.transmat_ = FIRST, LEFT_RIGHT
     return model, rows

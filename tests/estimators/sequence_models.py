@@ -1,4 +1,4 @@
-"""Sequences of two Markov chains, mixtures to learn them, and what a sound one looks like."""
+"""Sequences of two Markov chains, mixtures that learn them, and checks of a sound mixture."""
 
 import warnings
 from functools import cache
@@ -20,7 +20,7 @@ STEPS = np.array([np.full((S, S), 0.1) + 0.6 * np.eye(S), np.full((S, S), 0.1) +
 
 @cache
 def walks(n, seed=0, longest=30):
-    """Sequences of two planted chains, of any length from none on, and the chains they came from."""
+    """Return sequences of two given chains, some of them empty, and the chain of each."""
     rng = np.random.default_rng(seed)
     kinds, sequences = rng.integers(K, size=n), []
     for kind in kinds:
@@ -71,7 +71,7 @@ def error_to_truth(model):
 
 
 def chain_joint(model, sequences):
-    """(n, K) joint log-probabilities, symbol by symbol."""
+    """Return (n, K) joint log-probabilities, computed symbol by symbol."""
     out, weights = np.empty((len(sequences), model.n_components)), np.log(model.weights_)
     for k, (start, steps) in enumerate(zip(model.startprob_, model.transmat_, strict=True)):
         for i, sequence in enumerate(sequences):

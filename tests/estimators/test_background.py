@@ -1,4 +1,4 @@
-"""A background beside the components: broken rows neither make a component nor move a mean."""
+"""A background beside the components: broken rows make no component and move no mean."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_rows_of_the_background_are_minus_one():
 
 @pytest.mark.parametrize("algorithm", ["auto", "em"])
 def test_a_start_is_not_made_of_broken_rows(algorithm):
-    """Far rows in a few heaps, which k-means would take for groups."""
+    """Distant rows in a few heaps, which k-means takes for groups."""
     rng = np.random.default_rng(3)
     rows = clean(3000, 0)
     rows[::60] = np.array([[4000.0, 0.0, 0.0], [0.0, -7000.0, 1.0]])[rng.integers(2, size=50)] + 100.0 * rng.normal(

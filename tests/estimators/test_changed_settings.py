@@ -1,4 +1,4 @@
-"""Settings that are changed in mid-stream: what goes on, in whole streams and in shards, and in files."""
+"""Settings that are changed in mid-stream: in whole streams, in shards and in files."""
 
 import numpy as np
 import pytest
@@ -102,7 +102,7 @@ def test_a_prior_is_that_of_the_start(kind, name):
 
 
 def test_every_prior_is_refused_or_known_to_work():
-    works = {"weight_shape", "weight_scale"}  # of the model of a frame, not of the components
+    works = {"weight_shape", "weight_scale"}  # a setting of the topic model, not of its components
     for kind, priors in PRIORS.items():
         traits = KINDS[kind][0]()._traits
         assert set(priors) == {*traits.prior_parameters, *traits.floor_parameters}
@@ -126,9 +126,9 @@ def test_a_reservoir_becomes_as_large_as_it_is_to_be():
     assert kept(model.set_params(reservoir=100).partial_fit(X[300:310])) == 100
     small = hw.GaussianMixture(2, warm_up=60, random_state=0, reservoir=100).partial_fit(X[:310])
     found, wanted = (one._runtime.state.records["reservoir"] for one in (model, small))
-    np.testing.assert_array_equal(found.batch.X, wanted.batch.X)  # as if there had never been room for more
+    np.testing.assert_array_equal(found.batch.X, wanted.batch.X)  # as if the reservoir had always been so small
     assert 100 < kept(model.set_params(reservoir=200).partial_fit(X[310:400])) < 200
-    assert model._runtime.state.records["reservoir"].ranks.max() < found.limit  # what was left out does not come back
+    assert model._runtime.state.records["reservoir"].ranks.max() < found.limit  # rows that were dropped do not come back
 
 
 CHANGES = {
@@ -185,7 +185,7 @@ def test_a_number_of_threads_is_checked_by_who_learns_and_by_who_answers(kind, n
 
 
 def test_the_first_rows_of_a_reservoir_may_all_propose():
-    """There are none to judge a search by, so that there is none."""
+    """Without rows that judge there is no search."""
     model = hw.GaussianMixture(1, warm_up=60, random_state=0).fit(X[:100]).set_params(half_life="auto")
     for row in X[100:112]:
         assert np.isfinite(model.partial_fit(row[None]).means_).all()

@@ -1,4 +1,4 @@
-"""Mixtures of counts, of yes and no, of categories, and of tables with all of these."""
+"""Mixtures of counts, of flags, of categories, and of tables with all of these."""
 
 import warnings
 
@@ -21,7 +21,7 @@ def fruit(n, seed=0, kinds=2):
 
 
 def people(n, seed=0):
-    """A table of two kinds of people, nobody prepared it."""
+    """Return a raw table of two kinds of people."""
     rng = np.random.default_rng(seed)
     young = rng.random(n) < 0.4
     return pd.DataFrame({
@@ -139,7 +139,7 @@ def test_a_table_as_it_comes(tmp_path):
 
 
 def test_a_product_is_the_sum_of_its_blocks():
-    """Bayes by enumeration: the posterior of a row is that of the densities of its columns, multiplied."""
+    """Bayes by enumeration: the posterior of a row follows from the product of the densities of its columns."""
     table, _ = people(1000)
     table = table[["pays", "owner", "visits"]]
     model = hw.MixedMixture(2, columns={"visits": "poisson"}, random_state=0).fit(table)

@@ -1,4 +1,4 @@
-"""regressor and classifier: one column of a mixture, predicted from the others, as scikit-learn has it."""
+"""regressor and classifier: predict one column of a mixture from the others, with scikit-learn's interface."""
 
 import pickle
 
@@ -73,7 +73,7 @@ def test_a_view_is_a_fitted_estimator_that_leaves_the_model_alone():
     np.testing.assert_array_equal(model.regressor(-2).predict(X), expected)
     view.fit(X[:100], y[:100])
     np.testing.assert_array_equal(model.means_, before)
-    model.partial_fit(table)  # what has been asked for stays as it was
+    model.partial_fit(table)  # earlier predictions are unchanged
     np.testing.assert_array_equal(model.regressor("price").model_.n_samples_seen_, 1200)
     with pytest.raises(NotFittedError):
         clone(view).predict(X)

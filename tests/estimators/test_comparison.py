@@ -1,4 +1,4 @@
-"""What has changed between two models."""
+"""compare_models: what has changed between two models."""
 
 import json
 

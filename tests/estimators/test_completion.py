@@ -1,4 +1,4 @@
-"""completion_perplexity: one measure for topics of every origin."""
+"""completion_perplexity: one measure for the topics of any library."""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ import headwater as hw
 
 
 def halves(rows, random_state=0):
-    """The halves that documents are cut in."""
+    """Return the two halves of each document."""
     from sklearn.utils.validation import check_random_state
 
     seed = int(check_random_state(random_state).randint(2**31 - 1))

@@ -1,4 +1,4 @@
-"""condition and impute: what a mixture says of rows with gaps, in the container that came in."""
+"""condition and impute: the conditional law of missing values, and filled rows in the container that came in."""
 
 import itertools
 
@@ -41,7 +41,7 @@ def model():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("predictive", [False, True])
 def test_every_answer_agrees_with_the_joint_density(kind, predictive):
-    """The conditional density on a grid is the joint density over its sum; its moments and quantiles are those of the law."""
+    """On a grid, the conditional density is the joint density divided by its sum; moments and quantiles agree with the law."""
     learned = hw.GaussianMixture(2, covariance_type=kind, random_state=0).fit(rows_of(600))
     score = learned.predictive_score_samples if predictive else learned.score_samples
     grid = np.linspace(-14.0, 20.0, 6801)
@@ -247,7 +247,7 @@ def test_streams_are_imputed_chunk_by_chunk(model):
         assert np.isfinite(model.impute(X, "sample", source)).all()
 
 
-# What makes no sense
+# Invalid input
 
 
 @pytest.mark.parametrize(

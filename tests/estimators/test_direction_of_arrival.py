@@ -15,7 +15,7 @@ from headwater.models.arrival import Arrival
 
 
 def circular(angles):
-    """Steering of seven sensors on a circle of radius half a wavelength, seen from all sides."""
+    """Return the steering of seven sensors on a circle with a radius of half a wavelength."""
     places = 2.0 * np.pi * np.arange(7) / 7
     return np.exp(1j * np.pi * np.cos(np.asarray(angles)[:, None] - places))
 
@@ -36,7 +36,7 @@ def snapshots(rows, omega=0.7, power=1.0, noise=0.5, missing=0.4, sensors=8, see
 @pytest.mark.parametrize("omega", [0.7, -0.7, 3.0])
 def test_a_source_is_found(algorithm, omega):
     model = DirectionOfArrival(algorithm=algorithm, random_state=0).fit(snapshots(20_000, omega))
-    loose = 1.5 if algorithm in ("online-em", "soem") else 1.0  # whose steps forget some of what was seen
+    loose = 1.5 if algorithm in ("online-em", "soem") else 1.0  # its steps forget some rows
     assert abs(model.omega_ - omega) < loose * 0.004
     assert abs(model.power_ - 1.0) < loose * 0.04
     assert abs(model.noise_variance_ - 0.5) < loose * 0.01
@@ -77,7 +77,7 @@ def test_the_standard_error_is_the_spread_of_estimates():
 
 
 def test_neighbours_further_apart_than_half_a_wavelength_are_ambiguous():
-    """Bearings whose phases differ by 2 pi look the same; the one nearest to broadside is taken."""
+    """Bearings whose phases differ by 2 pi cannot be told apart; the one nearest to broadside is returned."""
     spacing, bearing = 1.0, np.arcsin(0.8)  # looks like -0.2
     X = snapshots(3000, 2.0 * np.pi * spacing * np.sin(bearing), missing=0.1)
     model = DirectionOfArrival(spacing=spacing).fit(X)
@@ -96,7 +96,7 @@ def test_neighbours_closer_than_half_a_wavelength_leave_phases_that_no_source_ha
 
 
 def test_a_moving_source_is_followed():
-    """It lags by half_life / ln 2 rows, and by more where sensors are missing: these are completed by what was known."""
+    """The estimate lags by half_life / ln 2 rows, and by more if sensors are missing, which old parameters fill in."""
     model, fixed = (
         DirectionOfArrival(half_life=half_life, algorithm=hw.Auto(batch_size=100), warm_up=200) for half_life in (500, None)
     )
@@ -188,7 +188,7 @@ def test_one_row_at_a_time_with_names():
 
 
 def test_merged_is_the_union():
-    """Of complete snapshots the statistic depends on no parameter, so that models of any origin add up exactly."""
+    """The statistic of complete snapshots depends on no parameter, so models of any origin add up exactly."""
     X = snapshots(3000, missing=0.0)
     parts = [DirectionOfArrival(warm_up=200, random_state=seed).partial_fit(X[seed::3]) for seed in range(3)]
     merged, whole = hw.merge(parts), DirectionOfArrival(warm_up=200).partial_fit(X)
@@ -199,7 +199,7 @@ def test_merged_is_the_union():
         hw.merge([parts[0], DirectionOfArrival(spacing=0.4).partial_fit(X)])
 
 
-# What is missing, and what is refused
+# Missing sensors, and errors
 
 
 def test_snapshots_without_any_sensor_change_nothing():

@@ -1,4 +1,4 @@
-"""Documents as texts: lists, arrays and series of strings wherever a model of counts takes rows."""
+"""Documents as texts: lists, arrays and series of strings, in every method of a count model that takes rows."""
 
 import pickle
 
@@ -40,7 +40,7 @@ MODELS = {
     "auto": lambda: hw.LatentDirichletAllocation("auto", warm_up=60, random_state=0),
     "mixture": lambda: hw.MultinomialMixture(2, warm_up=60, random_state=0),
 }
-# Those with a number to be found race, which takes longer.
+# Models that search for their number of components take longer.
 each = pytest.mark.parametrize("kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind == "auto")) for kind in MODELS])
 topics = pytest.mark.parametrize("kind", ["fixed", "open"])
 

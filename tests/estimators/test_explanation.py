@@ -1,4 +1,4 @@
-"""explain: which column makes a row odd, against conditioning on the others one entry at a time."""
+"""explain: which column makes a row odd, compared with conditioning one entry at a time on the others."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""GaussianMixture with covariance_type="factor": what it gains, refuses, saves and merges."""
+"""GaussianMixture with covariance_type="factor": learning, errors, files and merging."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`fit` finishes under the prior of the stream, which keeps it near one pass on rows that neither has seen."""
+"""`fit` finishes under the prior of the stream, so that its score on held-out rows stays near that of one pass."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ K, D = 5, 6
 
 
 def rounded_rows(seed, size):
-    """Rows whose values repeat, as in many tables: likelihood alone makes components as thin as it is let."""
+    """Return rows whose values repeat, as in many tables: maximum likelihood makes components as thin as the floor allows."""
     rng = np.random.default_rng(seed)
     means = 2.0 * np.random.default_rng(seed + 100).normal(size=(K, D))
     rows = rng.normal(size=(size, D)) + means[rng.integers(K, size=size)]
@@ -25,7 +25,7 @@ def test_a_fit_is_near_one_pass_on_rows_held_out():
         gaps.append(hw.GaussianMixture(K, random_state=seed).fit(rows).score(held_out) - one_pass)
         lost.append(hw.GaussianMixture(K, algorithm="em", random_state=seed).fit(rows).score(held_out) - one_pass)
     assert np.mean(gaps) > -0.01
-    assert max(lost) < min(gaps)  # so many parameters beside so few rows need the prior
+    assert max(lost) < min(gaps)  # with so many parameters and so few rows, the prior is needed
 
 
 def test_the_bound_of_a_fit_is_a_log_posterior():

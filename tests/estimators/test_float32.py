@@ -1,4 +1,4 @@
-"""Rows of float32, float16, int8 and uint8: answers, precision, laws and what may be asked for."""
+"""Rows of float32, float16, int8 and uint8: answers, precision, laws and the `dtype` parameter."""
 
 import numpy as np
 import pandas as pd
@@ -116,7 +116,7 @@ def test_gaps_and_bad_values_are_told_as_ever():
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["auto", "em", "online-em"])
 def test_laws_hold_for_float32_rows(algorithm):
-    """Laws that compare to rounding of float64 are tried with products in float64 on rows that came as float32."""
+    """Laws that hold to rounding of float64 are tested with float32 rows and products in float64."""
     rows = directions().astype(np.float32)
     check_laws(clone(hw.VonMisesFisherMixture(2, algorithm=algorithm, random_state=0)), rows)
     check_laws(hw.GaussianMixture(2, covariance_type="spherical", algorithm=algorithm, random_state=0), rows)

@@ -1,4 +1,4 @@
-"""GaussianMixture on rows with gaps: answers about them, whatever says that a value is missing."""
+"""GaussianMixture answers about rows with gaps, whatever marks a missing value."""
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ def gapped(rows):
 
 
 def test_a_gap_is_a_column_that_is_not_there(model, rows):
-    """Scores of rows without a column are those of the mixture of the other columns."""
+    """Rows without a column score as under the mixture of the other columns."""
     kept = [0, 2]
     other = Other(2).fit(rows[:, kept])
     other.weights_, other.means_ = model.weights_, model.means_[:, kept]

@@ -1,4 +1,4 @@
-"""GaussianMixture learns from rows with gaps: what it finds, what it leaves out and what it refuses."""
+"""GaussianMixture learns from rows with gaps: recovery, rows that are left out, and errors."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ KINDS = ("full", "tied", "diag", "spherical")
 
 
 def simulate(n, seed=0, missing=0.25, width=3):
-    """Two groups with correlated columns; rows as they are and with values missing at random."""
+    """Return rows of two groups with correlated columns, complete and with values missing at random."""
     rng = np.random.default_rng(seed)
     root = np.linalg.cholesky(np.full((width, width), 0.6) + 0.4 * np.eye(width))
     X = rng.normal(size=(n, width)) @ root.T + 7.0 * rng.integers(2, size=(n, 1))
@@ -22,7 +22,7 @@ def simulate(n, seed=0, missing=0.25, width=3):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("algorithm", ["auto", "em", "online-em"])
 def test_gaps_cost_little(kind, algorithm):
-    """A quarter of the values is missing: the model is nearly that of complete rows, on rows that neither has seen."""
+    """With a quarter of the values missing, the held-out score is nearly that of complete rows."""
     X, gapped = simulate(3000)
     other, _ = simulate(2000, seed=1)
     models = [hw.GaussianMixture(2, covariance_type=kind, algorithm=algorithm, random_state=0) for _ in range(2)]
@@ -35,7 +35,7 @@ def test_gaps_cost_little(kind, algorithm):
 
 
 def test_the_order_of_gaps_and_complete_rows_does_not_matter_to_the_form(tmp_path):
-    """Gaps that begin late, in the first chunk or never: statistics add, and branches merge."""
+    """Gaps begin late, in the first chunk, or never: statistics add up, and branches merge."""
     X, gapped = simulate(900)
     base = hw.GaussianMixture(2, covariance_type="diag", algorithm="online-em", warm_up=200, random_state=0).partial_fit(
         X[:300]
@@ -63,7 +63,7 @@ def test_masses_of_columns_are_what_was_observed():
 
 
 def test_one_gaussian_is_the_maximum_of_the_likelihood_of_what_was_observed():
-    """No change of its mean or covariance makes observed values more likely."""
+    """No change of the mean or the covariance raises the likelihood of the observed values."""
     _, gapped = simulate(400, missing=0.3)
     options = {"algorithm": "em", "reg_covar": 0.0, "tol": 1e-12, "max_iter": 2000, "random_state": 0}
     model = hw.GaussianMixture(1, **options).fit(gapped)
@@ -164,7 +164,7 @@ def test_health_says_how_much_was_missing_and_where_most_is(kind):
         findings["gaps"].numbers["missing"] == pytest.approx(np.isnan(gapped).mean(), abs=0.02) and not findings["gaps"].action
     )
     unseen = [finding for finding in model.health_.findings if finding.kind == "unseen"]
-    # what the other columns tell of x2 counts as known, where covariances can say it
+    # what the other columns predict of x2 counts as known, for covariances that hold correlations
     assert bool(unseen) == (kind in ("diag", "spherical")) or all("x2" in finding.sentence for finding in unseen)
     complete = hw.GaussianMixture(2, covariance_type=kind, algorithm="online-em", random_state=0).partial_fit(simulate(2000)[0])
     assert not {"gaps", "unseen"} & {finding.kind for finding in complete.health_.findings}

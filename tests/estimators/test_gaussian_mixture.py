@@ -1,4 +1,4 @@
-"""What GaussianMixture learns: from rows, labels, weights and streams that drift."""
+"""GaussianMixture learns from rows, labels, weights and streams that drift."""
 
 import numpy as np
 import pytest
@@ -103,7 +103,7 @@ def test_criteria_are_scikit_learns(kind):
     np.testing.assert_allclose(ours.aic(X), -2.0 * 800 * ours.score(X) + 2.0 * free)
 
 
-# Data that is awkward
+# Difficult data
 
 
 @pytest.mark.parametrize("way", ["fit", "partial_fit"])
@@ -116,7 +116,7 @@ def test_an_offset_only_shifts_the_model(kind, way):
         model = hw.GaussianMixture(3, covariance_type=kind, random_state=0)
         models.append(model.fit(rows) if way == "fit" else streamed(model, rows, 500))
     plain, shifted = models
-    # Starts that score alike are told apart by rounding, so the components may come in another order.
+    # Rounding decides between starts of equal score, so the components may come in another order.
     mine, theirs = order_of(plain.means_), order_of(shifted.means_ - offset)
     np.testing.assert_allclose(shifted.means_[theirs] - offset, plain.means_[mine], atol=1e-6)
     np.testing.assert_allclose(shifted.weights_[theirs], plain.weights_[mine], atol=1e-6)
@@ -215,7 +215,7 @@ def per_class(X, labels):
 @pytest.mark.parametrize("algorithm", ["auto", "em"])
 def test_rows_that_are_all_labelled_give_the_estimates_of_each_class(algorithm):
     X, _ = simulate("full", 900)
-    labels = np.random.default_rng(1).integers(3, size=900)  # classes that no clustering would find
+    labels = np.random.default_rng(1).integers(3, size=900)  # classes that clustering would not find
     model = hw.GaussianMixture(3, algorithm=algorithm, reg_covar=0.0, random_state=0).fit(X, labels=labels)
     for name, wanted in zip(("weights_", "means_", "covariances_"), per_class(X, labels), strict=True):
         np.testing.assert_allclose(getattr(model, name), wanted, rtol=1e-6, atol=1e-6)
@@ -252,7 +252,7 @@ def test_labels_after_the_warm_up_move_their_component(algorithm):
     model = hw.GaussianMixture(3, algorithm=algorithm, warm_up=500, random_state=0).partial_fit(X)
     moved, others = order_of(model.means_)[0], order_of(model.means_)[1:]
     before = model.means_
-    model.partial_fit(np.tile([7.0, 2.0], (1500, 1)), labels=np.full(1500, moved))  # where another one is
+    model.partial_fit(np.tile([7.0, 2.0], (1500, 1)), labels=np.full(1500, moved))  # where another component is
     assert np.linalg.norm(model.means_[moved] - MEANS[1]) < np.linalg.norm(before[moved] - MEANS[1]) - 1.0
     np.testing.assert_allclose(model.means_[others], before[others], atol=0.25)
 
@@ -329,7 +329,7 @@ def test_a_half_life_follows_a_jump(algorithm):
     follows = hw.GaussianMixture(2, algorithm=algorithm, half_life=800.0, warm_up=500, random_state=0)
     means = np.sort(streamed(follows, rows, 1000).means_.ravel())
     np.testing.assert_allclose(means, [-7.0, 13.0], atol=0.3)
-    if algorithm not in ("online-em", "soem"):  # which forget a little by themselves
+    if algorithm not in ("online-em", "soem"):  # algorithms that forget a little by themselves
         lags = hw.GaussianMixture(2, algorithm=algorithm, warm_up=500, random_state=0)
         np.testing.assert_allclose(np.sort(streamed(lags, rows, 1000).means_.ravel()), [-8.5, 11.5], atol=0.3)
 
@@ -349,6 +349,6 @@ def test_a_component_without_rows_rests_on_the_prior(kind, algorithm):
     assert np.all(model.weight_concentration_ >= 2.0)
     assert np.all(model.mean_precision_ >= 1.0)
     total = model.weight_concentration_.sum()
-    assert total < 4.0 + 4.0 * 300.0 / np.log(2.0)  # the forgotten is gone, the prior is not
+    assert total < 4.0 + 4.0 * 300.0 / np.log(2.0)  # old rows are forgotten, the prior is not
     assert model.weights_[idle] >= 1.0 / total
     np.testing.assert_allclose(model.means_.max(), 10.0, atol=0.3)

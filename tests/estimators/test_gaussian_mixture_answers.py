@@ -1,4 +1,4 @@
-"""What GaussianMixture answers: scores, frames, predictive densities, intervals, samples, and how it looks."""
+"""Answers of GaussianMixture: scores, frames, predictive densities, intervals, samples, and its repr."""
 
 from types import MappingProxyType
 
@@ -24,7 +24,7 @@ def test_the_prequential_score_approaches_the_score(algorithm):
     assert np.isnan(scores[:UNKNOWN_ROWS]).all() and np.isfinite(scores[UNKNOWN_ROWS:]).all()
     late = X[8000:]
     assert abs(scores[8000:].mean() - model.score(late)) < 0.02
-    assert scores[32:200].mean() < scores[8000:].mean() - 0.02  # it had something to learn
+    assert scores[32:200].mean() < scores[8000:].mean() - 0.02  # it has learned something
 
 
 def test_no_row_is_scored_before_the_scale_is_known():
@@ -264,7 +264,7 @@ def test_samples(kind):
             model.sample(wrong)
 
 
-# How it looks
+# Its repr
 
 
 def test_repr():

@@ -122,7 +122,7 @@ def test_a_pipeline():
 def test_the_checks_of_scikit_learn(kind):
     from sklearn.utils import estimator_checks
 
-    # With one component nothing is drawn at the start, so there is no excuse.
+    # With one component the start is not random, so all checks must pass.
     for k, expected in ((1, {}), (2, EXPECTED_FAILURES)):
         model = hw.GaussianMixture(k, covariance_type=kind)
         results = estimator_checks.check_estimator(model, expected_failed_checks=expected, on_skip=None, on_fail=None)
@@ -277,7 +277,7 @@ def test_settings_that_change_between_chunks_are_checked_again():
 
 
 def test_a_model_that_has_learned_cannot_change_its_shape():
-    # In another process, because kernels that are given arrays of another shape write where they should not.
+    # In another process, since a kernel that gets an array of another shape writes outside of it.
     code = """
 import itertools, numpy as np, headwater as hw
 X = np.random.default_rng(0).normal(size=(300, 2))

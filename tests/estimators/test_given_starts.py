@@ -1,4 +1,4 @@
-"""A start that the user gave is the start of every algorithm, however few rows the warm-up has."""
+"""A given start is the start of every algorithm, however few rows the warm-up has."""
 
 import numpy as np
 import pytest
@@ -94,14 +94,14 @@ def test_one_component_and_one_column():
 
 
 def test_a_long_warm_up_holds_the_start_by_itself():
-    """With the usual number of rows nothing is added: the statistics are those of the rows."""
+    """With the usual number of rows there are no pseudo-rows: the statistics are those of the rows."""
     rows = gaussian_rows(3000)
     model = hw.GaussianMixture(3, algorithm="boem", means_init=MEANS).partial_fit(rows)
     assert model._state.base.progress.weight_seen == model._state.base.progress.rows_seen == 2000
 
 
 def test_rest_is_found_near_the_given_means():
-    """Covariances and weights belong to the means that they are beside, whatever the order of k-means."""
+    """Covariances and weights belong to the means with the same index, whatever the order of k-means."""
     rng = np.random.default_rng(1)
     rows = np.vstack([rng.normal(0.0, 0.1, size=(400, 2)), rng.normal(9.0, 2.0, size=(100, 2))])
     for order in ([0, 1], [1, 0]):

@@ -1,4 +1,4 @@
-"""GaussianHMM and CategoricalHMM: parameters set by hand, what is refused, merging, missing rows, forgetting."""
+"""GaussianHMM and CategoricalHMM: parameters set by hand, errors, merging, missing rows, forgetting."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Hidden Markov models say what comes next, and keep hmmlearn's and scikit-learn's conventions."""
+"""Hidden Markov models: forecasts, and the conventions of hmmlearn and scikit-learn."""
 
 import logging
 import pickle
@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 
 import headwater as hw
 
-# What comes next
+# Forecasts
 
 
 def following(model, rows, lengths=None):
@@ -88,7 +88,7 @@ def test_what_comes_next_can_be_asked_of_a_chain_set_by_hand():
     np.testing.assert_allclose(model.next_distribution(X=ROWS[:1])[0], following(model, ROWS[:1]) @ model.means_, rtol=1e-12)
 
 
-# hmmlearn's and scikit-learn's ways
+# Conventions of hmmlearn and scikit-learn
 
 
 @every_kind

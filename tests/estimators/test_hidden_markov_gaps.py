@@ -1,4 +1,4 @@
-"""GaussianHMM and rows of which some values are missing: all paths are enumerated, and what is learned is nearly the same."""
+"""GaussianHMM on rows with missing values: answers by enumeration of all paths, and parameters near those of complete rows."""
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,7 @@ def test_answers_are_those_of_all_paths(kind):
 @every_kind
 @pytest.mark.parametrize("algorithm", ["em", "vb"])
 def test_passes_never_lose(kind, algorithm):
-    """Exact passes: the likelihood of what was observed rises, or the bound on it."""
+    """Exact passes raise the likelihood of what was observed, or its bound."""
     X = gapped_stream(300, seed=5)
     model = hw.GaussianHMM(2, kind, algorithm=algorithm, n_iter=30, tol=0.0, min_covar=0.0, random_state=0).fit(X, [200, 100])
     assert len(model.monitor_.history) > 3

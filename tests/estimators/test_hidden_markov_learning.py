@@ -1,4 +1,4 @@
-"""Streams of hidden Markov models forget, learn the truth, and turn where it turns."""
+"""Streams of hidden Markov models forget, recover the truth, and converge where it lies."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from headwater.core.records import arrays_of
 @models
 @pytest.mark.parametrize("algorithm", ["online-em", hw.OnlineEM(batch_size=40)], ids=str)
 def test_old_rows_fade(make, algorithm):
-    """After many half-lives only the new stays: how long the chain stays in a state, which is another than before."""
+    """After many half-lives only new rows count: the lengths of stays are those of the new chain."""
     stream = a_stream if make is hw.GaussianHMM else symbol_stream
     X = np.concatenate([stream(3000, seed=5, stay=0.95)[0], stream(6000, seed=6, stay=0.6)[0]])
     fading = a_model(make, algorithm, half_life=400.0).partial_fit(X)
@@ -24,7 +24,7 @@ def test_old_rows_fade(make, algorithm):
     assert np.diag(a_model(make, "boem").partial_fit(X).transmat_).min() > np.diag(fading.transmat_).min() + 0.05
 
 
-# It learns
+# Recovery
 
 
 @pytest.mark.slow

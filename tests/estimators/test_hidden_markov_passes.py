@@ -1,4 +1,4 @@
-"""GaussianHMM and CategoricalHMM: hmmlearn's answers, passes that never lose, extreme rows."""
+"""GaussianHMM and CategoricalHMM: the answers of hmmlearn, passes that never lower the likelihood, extreme rows."""
 
 import warnings
 
@@ -41,7 +41,7 @@ def peer(kind, n_iter, **options):
     return set_by_hand(hmm.GaussianHMM(2, kind, init_params="", n_iter=n_iter, tol=-np.inf, **options), kind)
 
 
-@pytest.mark.parametrize(  # "c" without "m" makes nonsense there
+@pytest.mark.parametrize(  # hmmlearn is wrong for "c" without "m"
     "params", ["stmc", *(pytest.param(letters, marks=pytest.mark.slow) for letters in ("stm", "mc", "st"))]
 )
 @every_kind
@@ -50,7 +50,7 @@ def test_a_fit_is_hmmlearns(kind, params):
     ours = by_hand(kind, n_iter=4, tol=0.0, min_covar=0.0, params=params).fit(X, LENGTHS)
     for name in ("startprob_", "transmat_", "means_"):
         np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-7, atol=1e-9, err_msg=name)
-    if kind == "spherical":  # of which `covars_` there has a wrong shape after a fit
+    if kind == "spherical":  # for which hmmlearn's `covars_` has a wrong shape after a fit
         theirs._covars_ = theirs._covars_.reshape(2, -1)[:, 0]
     np.testing.assert_allclose(ours.covars_, theirs.covars_, rtol=1e-7, atol=1e-9)
     for lengths in (None, LENGTHS):
@@ -173,7 +173,7 @@ def test_a_fit_finds_the_chain(kind):
 
 
 def test_missing_rows_are_passed_over():
-    """A row that is missing changes nothing but time: likelihoods without it come from two steps at once."""
+    """A missing row only passes time: the likelihood is that of two transitions at once."""
     rows = X[:6].copy()
     rows[3] = np.nan
     model = by_hand("full")
@@ -269,7 +269,7 @@ def check_long_chain(rows):
     symbols = np.tile(pattern, rows // 5)
     model = symbols_by_hand()
     score = model.score(symbols)
-    # The score of a chain that repeats itself grows by the same amount with every turn.
+    # The score of a periodic chain grows by the same amount in every period.
     short = model.score(np.tile(pattern, 400)) - model.score(np.tile(pattern, 399))
     assert score == pytest.approx(model.score(np.tile(pattern, 400)) + (rows // 5 - 400) * short, rel=1e-9)
     total, posteriors = model.score_samples(symbols)

@@ -1,4 +1,4 @@
-"""Where hidden Markov models start: from what is set by hand or was learned, and from what is found beside it."""
+"""Starts of hidden Markov models: from parameters that were set by hand or learned, and from a search for the others."""
 
 import copy
 import pickle
@@ -40,7 +40,7 @@ def assert_left_right(model):
     np.testing.assert_allclose(model.transmat_.sum(axis=1), 1.0)
 
 
-# What is impossible stays impossible
+# Probabilities of 0 stay 0
 
 
 @pytest.mark.covering
@@ -83,7 +83,7 @@ def test_states_come_in_the_order_of_a_given_chain(kind, seed, algorithm):
 def test_one_long_sequence_that_never_comes_back_is_learned_whole():
     rows, _, states = one_way([900, 900, 900, 900, 900, 900])
     model, _ = left_right("diag", warm_up=200)
-    model.fit(rows, lengths=[900] * 6)  # a sample of whole sequences, of which stretches would begin anywhere
+    model.fit(rows, lengths=[900] * 6)  # a sample of whole sequences; pieces of them would begin anywhere
     assert np.mean(model.predict(rows, [900] * 6) == states) > 0.98
     assert_left_right(model)
 
@@ -121,7 +121,7 @@ def test_rows_that_are_swept_read_zeros_as_batches_do(readout):
     assert (transitions[LEFT_RIGHT == 0.0] == 0.0).all()
 
 
-# A start is what is given, and what is found beside it
+# A start has the given parameters, and others that are searched for
 
 
 def values_of(model, letters):
@@ -135,7 +135,7 @@ def test_a_start_is_what_is_given_and_what_is_found(kind, given):
     if not set(given) <= set(letters):
         return
     found = "".join(letter for letter in letters if letter not in given)
-    for n_iter, params in ((0, letters), (1, "")):  # no pass at all, and a search of which nothing is learned afterwards
+    for n_iter, params in ((0, letters), (1, "")):  # no pass, and a search after which nothing is learned
         model, rows = chain(kind, init_params=found, n_iter=n_iter, params=params)
         all_set, _ = chain(kind, init_params=found, n_iter=n_iter, params=params)
         set_by_hand(model, given)
@@ -169,7 +169,7 @@ def test_what_is_left_out_and_not_set_is_found():
 
 
 def test_seeds_hold_what_is_not_learned_each_its_own(monkeypatch):
-    """Of several seeds each has components of its own, where components are not to be learned."""
+    """With several seeds each has its own components where components are not learned."""
     climbs = []
 
     def watched(model, name, prior, parameters, *rest, **options):
@@ -234,7 +234,7 @@ def test_units_of_columns_do_not_matter_for_a_given_chain(kind):
         assert again.fit(ROWS * units, lengths=LENGTHS).score(ROWS * units, LENGTHS) > before - 1e-3
 
 
-# A fit goes on
+# A fit continues
 
 
 def peer_of(kind):

@@ -1,4 +1,4 @@
-"""Streams of hidden Markov models: cuts, sequences by key, what is read on the way, closing, copies, merging."""
+"""Streams of hidden Markov models: chunks, sequences by key, reading in mid-stream, closing, copies, merging."""
 
 import copy
 import pickle
@@ -25,7 +25,7 @@ QUICK = ("online-em", hw.OnlineEM(batch_size=300))
 
 
 def in_turn(quick, **others):
-    """Cases of each algorithm; all but those of a few are slow."""
+    """Return cases for each algorithm; most of them are slow."""
     names, values = (list(others), [others[name] for name in others])
     cases = [(algorithm, *rest) for algorithm in ALGORITHMS for rest in product(*values)]
     marked = [pytest.param(*case, marks=() if case[0] in quick else pytest.mark.slow) for case in cases]
@@ -36,7 +36,7 @@ every = in_turn(QUICK[1:])
 
 
 def together(state):
-    """The state with the rows that wait in one piece, whatever the chunks they came in."""
+    """Return the state with its waiting rows in one piece, whatever the chunks were."""
     waiting = getattr(state, "waiting", None)
     return replace(state, waiting=(join_batches(waiting),)) if waiting else state
 
@@ -57,7 +57,7 @@ def bits(model):
 
 
 def fed(model, X, mode, size):
-    """Learn the rows in chunks of about this size."""
+    """Return a model that has learned the rows in chunks of about this size."""
     if mode == "lengths":
         ends = np.cumsum(LENGTHS)
         for begin, end, length in zip(ends - LENGTHS, ends, LENGTHS, strict=True):
@@ -83,7 +83,7 @@ def fed(model, X, mode, size):
     ids=str,
 )
 def test_the_cut_changes_nothing(make, algorithm, mode):
-    """Bit for bit in blocks; what learns step by step rounds where a chunk ends."""
+    """Blocks agree bit for bit; step-by-step learning differs by rounding at the ends of chunks."""
     X = rows_for(make)
     whole = a_model(make, algorithm)
     options = {"lengths": LENGTHS} if mode == "lengths" else {"key": KEYS} if "keys" in mode else {}
@@ -146,7 +146,7 @@ def test_whether_rows_are_scored_or_read_on_the_way_changes_no_score(make, algor
 @models
 @pytest.mark.parametrize("algorithm", ["auto", hw.OnlineEM(batch_size=300)], ids=str)
 def test_updates_score_rows_given_those_before_under_the_parameters_of_the_last_fold(make, algorithm):
-    """While nothing is folded, scores are those of a filter that goes on from the warm-up."""
+    """As long as nothing is folded, scores are those of a filter that continues from the warm-up."""
     X = rows_for(make)
     first = int(np.searchsorted(np.cumsum(~np.isnan(X[:, 0])), 150)) + 1  # rows of the warm-up, without those that are missing
     model = a_model(make, algorithm).partial_fit(X[:first])
@@ -172,7 +172,7 @@ def test_what_keys_are_called_changes_nothing(make, algorithm):
     assert sorted(words.open_sequences_) == ["one", "three", "two"]
 
 
-# What is read on the way
+# Reading in mid-stream
 
 
 def next_row_score(model, x, states, parameters):
@@ -210,7 +210,7 @@ def test_answers_about_what_comes_next_agree(make, algorithm, rows):
 
 @models
 def test_what_comes_next_follows_from_the_last_row(make):
-    """All rows in one sequence: the filter at its end is the smoother's last row."""
+    """With all rows in one sequence, the filter at its end is the last row of the smoother."""
     X = rows_for(make)[:140]
     model = a_model(make).partial_fit(X)
     parameters, _ = model._position()
@@ -240,7 +240,7 @@ def test_the_next_distribution_is_that_of_the_next_row():
 
 @pytest.mark.parametrize("algorithm", ["online-em", hw.OnlineEM(batch_size=40)], ids=str)
 def test_the_next_distribution_and_the_score_of_a_symbol_are_one_thing(algorithm):
-    """Whatever has been learned since the last fold, both are answers about the same next row."""
+    """Both are about the same next row, whatever was learned since the last fold."""
     model = a_model(hw.CategoricalHMM, algorithm).partial_fit(SYMBOLS[:1010])
     scores = [model.score_one([symbol]) for symbol in range(4)]
     np.testing.assert_allclose(np.exp(scores), model.next_distribution(), rtol=1e-9)
@@ -271,7 +271,7 @@ def test_reading_changes_nothing(make, algorithm):
 @pytest.mark.parametrize("algorithm", ["online-em", hw.OnlineEM(batch_size=40)], ids=str)
 @pytest.mark.parametrize("rows", [100, 160, 700])
 def test_a_closed_sequence_is_followed_by_another(make, algorithm, rows):
-    """Closing is what `lengths` say beforehand."""
+    """Closing a sequence has the effect of `lengths`."""
     X = rows_for(make)[:1000]
     closed = a_model(make, algorithm).partial_fit(X[:rows])
     assert closed.open_sequences_ == [None]
@@ -356,7 +356,7 @@ def test_copies_and_pickles_go_on_alike(make, algorithm):
     for rows in (100, 700):
         model = a_model(make, algorithm).partial_fit(X[:rows], key=KEYS[:rows])
         others = [copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
-        others += [copy.copy(model)] if rows > 150 else []  # in the warm-up a shallow copy shares the rows that wait
+        others += [copy.copy(model)] if rows > 150 else []  # in the warm-up a shallow copy shares the waiting rows
         for other in others:
             other.partial_fit(X[rows:], key=KEYS[rows:])
         model.partial_fit(X[rows:], key=KEYS[rows:])
@@ -400,7 +400,7 @@ def test_a_merge_closes_all_sequences(make, algorithm):
 
 @models
 def test_counts_of_a_merge_are_those_of_all_sequences(make):
-    """Where counts add (boem), and parameters hardly move, the union of sequences is their merge, and the base counts once."""
+    """Where counts add up (boem) and parameters hardly move, a merge equals learning all sequences; the base counts once."""
     X = rows_for(make)
     base = a_model(make, hw.BayesianOnlineEM(batch_size=200)).partial_fit(X[:400], lengths=[400]).branch()
     parts = [base.branch() for _ in range(2)]
@@ -414,7 +414,7 @@ def test_counts_of_a_merge_are_those_of_all_sequences(make):
     assert_same(found.start, wanted.start, exact=False)
     assert_same(found.steps, wanted.steps, exact=False)
     assert_same(found.emissions.count, wanted.emissions.count, exact=False)
-    # The sequences of the parts began twice and passed on 199 times each; nothing is lost, since none was cut.
+    # The sequences of the parts have two starts and 199 transitions each; none was cut, so nothing is lost.
     assert found.start.sum() == pytest.approx(totals[0].start.sum() + 2.0, rel=1e-10)
     assert found.steps.sum() == pytest.approx(totals[0].steps.sum() + 2 * 199.0, rel=1e-10)
     seen = (~np.isnan(X[400:800, 0])).sum()

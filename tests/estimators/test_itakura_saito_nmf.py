@@ -1,4 +1,4 @@
-"""Itakura-Saito NMF: what is recovered, what the steps of EM are, and what no user should be able to break."""
+"""Itakura-Saito NMF: recovery, the steps of EM, and invalid input."""
 
 import pickle
 
@@ -85,7 +85,7 @@ def parameters_of(theta, shape):
 
 
 def test_plain_steps_are_those_of_the_paper():
-    """The stream against theta <- (1 - g) theta + g E|c|^2 / h, whose E-step is a sum over a grid (001, eq. A8)."""
+    """The stream equals theta <- (1 - g) theta + g E|c|^2 / h, with an E-step by a sum over a grid (001, eq. A8)."""
     rng = np.random.default_rng(4)
     Y, _ = naive.simulate(rng.gamma(0.7, size=(2, 4)) + 0.05, 2.5, 1.0, 90, rng)
     algorithm = hw.SimulatedEM(batch_size=30, burn_in=10, n_samples=400, average=False)
@@ -100,7 +100,7 @@ def test_plain_steps_are_those_of_the_paper():
 
 
 def test_draws_do_not_bias_the_scale_and_the_mode_does():
-    """At the truth the statistic has the mean of the truth; weights that are only guessed make the spectra grow."""
+    """At the truth the statistic has the mean of the truth; with modes in place of draws, spectra grow."""
     theta = bumps(2, 6)
     Y, _ = naive.simulate(theta, SHAPE, 1.0, 4000, np.random.default_rng(5))
     model, truth = Spectra(2, SHAPE), parameters_of(theta, SHAPE)
@@ -127,7 +127,7 @@ def test_the_longer_step_stays_at_the_truth():
 
 @pytest.mark.parametrize("name", ["mode", "surrogate"])
 def test_priors_are_rows(name):
-    """The mode is (S + b'/n) / (1 + (a' + 1)/n); where no row says anything, both readouts are the prior."""
+    """The mode is (S + b'/n) / (1 + (a' + 1)/n); where rows carry no information, both readouts are the prior."""
     Y, _ = frames(300)
     model = Spectra(3, SHAPE, prior_rows=4.0)
     prior, parameters = model.first(Batch(Y), np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""LatentDirichletAllocation: what it learns, in which layouts and cuts, of which sizes, merging and copies."""
+"""LatentDirichletAllocation: recovery, layouts and chunks, sizes, merging and copies."""
 
 import copy
 import pickle
@@ -33,7 +33,7 @@ from topic_models import (
 import headwater as hw
 from headwater.core.simulated_algorithms import AutoSimulatedEM
 
-# What it learns
+# Recovery
 
 
 @pytest.mark.covering("algorithm")
@@ -259,7 +259,7 @@ def test_fit_goes_on_with_warm_start():
         model = lda(warm_start=True, max_iter=2, tol=0.0, doc_topic_prior=0.4).fit(X)
         first = lda(max_iter=1, doc_topic_prior=0.4).fit(X).lower_bound_
         model.fit(X)
-    assert model.lower_bound_ > first  # before its last pass the model has seen three
+    assert model.lower_bound_ > first  # the model has made three passes before its last
     assert model.n_samples_seen_ == 800
 
 

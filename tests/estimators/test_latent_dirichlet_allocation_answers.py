@@ -1,4 +1,4 @@
-"""LatentDirichletAllocation: what it answers, and what it refuses."""
+"""LatentDirichletAllocation: answers and errors."""
 
 import warnings
 

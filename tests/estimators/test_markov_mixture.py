@@ -1,4 +1,4 @@
-"""MarkovMixture through its public face: chains are evaluated symbol by symbol, and that is what the counts must give."""
+"""MarkovMixture by its public methods, compared with chains that are evaluated symbol by symbol."""
 
 import numpy as np
 import pandas as pd
@@ -67,7 +67,7 @@ def test_the_belief_is_the_prior_and_the_counts():
 
 @pytest.mark.parametrize("prior", [None, 1.0, 1.5])
 def test_the_rows_of_a_transition_matrix_sum_to_one_where_no_step_was_seen(prior):
-    # Symbols 2 and 3 never come: maximum likelihood has nothing to go by, and takes them as equal.
+    # Symbols 2 and 3 never come: maximum likelihood has no rows for them, and gives them equal probabilities.
     model = fitted(
         mixture("em", startprob_prior=prior, transmat_prior=prior), [[0, 1, 0, 1], [1, 0, 1], [0, 0, 0, 1], [1, 1, 0]] * 5
     )
@@ -95,7 +95,7 @@ def test_passes_never_lose():
 
 
 def test_one_prior_may_be_given_alone():
-    # The other keeps its default, which is as good for modes as for means.
+    # The other prior keeps its default, which serves modes and means.
     for algorithm in ("em", "soem", "boem"):
         model = fitted(mixture(algorithm, 1, startprob_prior=2.0))
         _, steps = naive.chain_counts(SEQUENCES, S)
@@ -115,7 +115,7 @@ def test_planted_chains_are_found(algorithm, way):
     assert max(agreed, 1.0 - agreed) > 0.97
 
 
-# What sequences come as
+# Formats of sequences
 
 
 def test_lists_matrices_and_lengths_are_one():
@@ -190,7 +190,7 @@ def test_a_chain_of_one_symbol():
     np.testing.assert_allclose(model.score_samples([[0, 0]]), 0.0, atol=1e-12)
 
 
-# Refusals
+# Errors
 
 BAD = {
     "a symbol too many": ([[0, 1], [0, 4]], {}, ["symbol 4", "0 to 3", "n_symbols"]),

@@ -1,4 +1,4 @@
-"""MarkovMixture as streams go on, and samples of it."""
+"""Streams of MarkovMixture, and samples."""
 
 import copy
 import pickle

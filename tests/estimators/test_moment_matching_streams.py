@@ -1,4 +1,4 @@
-"""Bayesian moment matching stays sane where rows are not."""
+"""Bayesian moment matching with extreme rows."""
 
 import itertools
 
@@ -25,7 +25,7 @@ def matching(kind, warm_up=WARM_UP, n_components=3, **settings):
 
 
 def odd_rows(case, model, rng):
-    """Rows for a model that has learned sane ones."""
+    """Return extreme rows for a model that has learned ordinary ones."""
     oblique = np.array([0.6, -0.64, 0.48])
     means = model.means_
     return {
@@ -42,7 +42,7 @@ def odd_rows(case, model, rng):
 
 
 def assert_sane(model, X):
-    """Everything that is believed is a belief, and everything that is answered is a number."""
+    """Check that the beliefs are valid and all answers finite."""
     width = X.shape[1]
     for name, array in model._read().stream.statistics.to_arrays().items():
         assert np.isfinite(array).all(), name
@@ -112,7 +112,7 @@ def test_tied_covariances_are_refused(learn):
 @kinds
 @pytest.mark.parametrize("weight", [1e6, 1e12, 1e20])
 def test_a_heavy_row_between_components_leaves_a_belief(kind, weight):
-    """It takes nearly all of the prior from weights and means, and a file holds what is more or less than the prior."""
+    """The row takes nearly all of the prior from weights and means, and a file holds the difference from the prior."""
     rng = np.random.default_rng(0)
     model = matching(kind, warm_up=20, n_components=2)
     model.partial_fit(rng.normal(size=(40, 2)) + np.where(np.arange(40) % 2, 5.0, 0.0)[:, None])

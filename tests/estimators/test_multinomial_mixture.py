@@ -1,4 +1,4 @@
-"""MultinomialMixture through its public face: what it learns, and how models are put together."""
+"""MultinomialMixture by its public methods: learning, pruning, sampling and merging."""
 
 import copy
 
@@ -94,7 +94,7 @@ def test_no_pass_loses(k, prior, algorithm, length):
 
 @pytest.mark.parametrize("share", [1e-3, 1e-12, 1e-50, 1e-200])
 def test_a_component_that_dies_stays_dead(share):
-    # Of maximum likelihood: all that is left of the third component is a count that fades.
+    # Under maximum likelihood the count of the third component fades.
     rng = np.random.default_rng(3)
     rows = rng.multinomial(40, TOPICS[rng.integers(2, size=200)]).astype(float)
     away = np.where(np.arange(V) == 0, 1.0, 1e-3)
@@ -140,11 +140,11 @@ def test_predictive_scores_are_polyas():
         np.testing.assert_allclose(model.predictive_score_samples(rows), special.logsumexp(joint, axis=1), rtol=1e-9)
 
 
-# Online algorithms go where batch EM goes
+# Online algorithms converge to the optimum of batch EM
 
 
 def residual(model, rows):
-    """How far one pass of EM would move the parameters."""
+    """Return how far one pass of EM moves the parameters."""
     weights, phi, _ = naive.em_pass(model.weights_, model.probabilities_.T, rows)
     return max(np.abs(weights - model.weights_).max(), np.abs(phi.T - model.probabilities_).max())
 
@@ -155,7 +155,7 @@ def residual(model, rows):
     ids=["boem", "boem, mode", "soem", "online-em", "online-em, row by row"],
 )
 def test_online_algorithms_converge_to_the_fixed_point_of_em(algorithm):
-    # A prior that fades as the same rows come again and again, in another order each time.
+    # The prior loses weight as the same rows come again, each time in another order.
     rng, rows = np.random.default_rng(4), docs(60, seed=5, length=12)[0]
     prior = 1.0 if algorithm != hw.BayesianOnlineEM() else 0.01
     with unconverged():
@@ -194,7 +194,7 @@ def test_averages_are_sound_from_the_first_row_on(warm_up, size):
 
 @pytest.mark.parametrize("size", [1, 2])
 def test_averages_keep_what_the_statistics_forget(size):
-    # Rows of little weight take whole steps while less than one row's worth was seen.
+    # Rows of small weight take whole steps until the total weight reaches one row.
     rows = docs(10, length=3)[0]
     model = mixture(hw.OnlineEM(offset=0.0, batch_size=size), 2, warm_up=2)
     model.partial_fit(sparse.csr_array(rows), sample_weight=np.full(10, 0.01))
@@ -203,7 +203,7 @@ def test_averages_keep_what_the_statistics_forget(size):
     assert_sound(model, rows)
 
 
-# Steps that leave nothing
+# Steps of size 1
 
 
 @pytest.mark.parametrize("algorithm", ["boem", "soem", "online-vb", "quasi-bayes", hw.OnlineEM(batch_size=1)])

@@ -1,4 +1,4 @@
-"""MultinomialMixture: what rows come as, their labels and weights, and rows alone."""
+"""MultinomialMixture: formats of rows, labels and weights, and single rows."""
 
 import copy
 
@@ -26,11 +26,11 @@ from naive import multinomial as naive
 from scipy import sparse
 from sklearn.naive_bayes import MultinomialNB
 
-# What rows come as
+# Formats of rows
 
 
 def damaged_order(X):
-    """A CSR matrix with its columns in no order, and with counts that are split in two."""
+    """Return a CSR matrix with unordered columns, and with counts that are split in two."""
     data, indices, indptr = [], [], [0]
     for row in X:
         columns = np.flatnonzero(row)[::-1]
@@ -41,7 +41,7 @@ def damaged_order(X):
 
 
 def with_zeros(X):
-    """A CSR matrix that stores all its zeros."""
+    """Return a CSR matrix that stores its zeros."""
     n, width = X.shape
     return sparse.csr_array((X.ravel(), np.tile(np.arange(width), n), np.arange(0, n * width + 1, width)), shape=X.shape)
 

@@ -1,4 +1,4 @@
-"""MultinomialMixture as streams go on: what a chunk costs, what is broken off, copied or stored, and odd rows."""
+"""Streams of MultinomialMixture: the cost of a chunk, interrupted calls, copies, files, and unusual rows."""
 
 import copy
 import pickle
@@ -35,7 +35,7 @@ from headwater.core.statistics import LARGEST_COUNT
 from headwater.estimators import model_file
 from headwater.families import multinomial as family_file
 
-# What it costs
+# Costs
 
 
 WIDE = 100_000
@@ -43,14 +43,14 @@ WIDE = 100_000
 
 @pytest.fixture(scope="module")
 def wide_rows():
-    """Chunks of short documents over a large vocabulary, and one that has every word."""
+    """Return chunks of short documents over a large vocabulary, and a chunk with every word."""
     rng = np.random.default_rng(10)
     heads = [rng.integers(0, WIDE, size=(300, 5)) for _ in range(6)]
     chunks = [sparse.csr_array((np.ones(1500), (np.repeat(np.arange(300), 5), head.ravel())), (300, WIDE)) for head in heads]
     return sparse.csr_array(np.ones((1, WIDE))), chunks
 
 
-# Of so many components "auto" keeps no rows to refine them with.
+# With so many components "auto" keeps no reservoir.
 @pytest.mark.parametrize(
     ("algorithm", "many"), [pytest.param("auto", 100, marks=pytest.mark.slow), ("boem", 20), ("online-em", 20)]
 )
@@ -68,7 +68,7 @@ def test_a_batch_costs_its_words_and_not_the_vocabulary(algorithm, many, wide_ro
             before, _ = tracemalloc.get_traced_memory()
             model.partial_fit(chunk)
             _, peak = tracemalloc.get_traced_memory()
-            # The words of a chunk, of a batch that fills up and of the version before, but no table of all.
+            # The words of a chunk, of an unfinished batch and of the version before, but no whole table.
             assert peak - before < 0.3 * table < dense
     finally:
         tracemalloc.stop()
@@ -118,7 +118,7 @@ def test_a_model_that_is_kept_does_not_grow_with_the_stream():
     assert kept.n_samples_seen_ == 400
 
 
-# Broken off, copied, stored
+# Interrupted calls, copies, files
 
 
 class Broken(Exception):
@@ -126,7 +126,7 @@ class Broken(Exception):
 
 
 def breaking(monkeypatch, name, calls):
-    """Let a kernel raise at its n-th call."""
+    """Return a kernel that raises at its n-th call."""
     real, left = getattr(family_file, name), [calls]
 
     def kernel(*arguments):
@@ -174,7 +174,7 @@ def test_a_warm_up_that_is_broken_off_leaves_the_model_as_it_was(kernel, monkeyp
             model.partial_fit(SPARSE[60:])
     assert model.n_samples_seen_ == 60
     assert_same(copy.deepcopy(model).partial_fit(SPARSE[60:]), mixture().partial_fit(SPARSE[:60]).partial_fit(SPARSE[60:]))
-    # Neither are the rows of the chunk kept that was given up.
+    # The rows of the interrupted chunk are not kept either.
     assert_same(model, mixture().partial_fit(SPARSE[:60]))
 
 
@@ -380,7 +380,7 @@ def test_bad_settings_are_refused_in_one_sentence(options, words):
 
 @pytest.mark.parametrize("k", [1, 2])
 def test_the_checks_of_scikit_learn(k):
-    # With one component nothing is drawn at the start, so only the check that takes a mixture for a classifier is excused.
+    # With one component the start is not random; only the check that takes a mixture for a classifier may fail.
     expected = {**SPARSE_FAILURES, **(EXPECTED_FAILURES if k > 1 else {})}
     model = hw.MultinomialMixture(k)
     results = estimator_checks.check_estimator(model, expected_failed_checks=expected, on_skip=None, on_fail=None)
@@ -417,7 +417,7 @@ def test_a_wide_dense_row_waits_as_what_is_in_it():
 @pytest.mark.parametrize("weight", [1.0, 1e30])
 @pytest.mark.parametrize("algorithm", ["quasi-bayes", "online-vb", "boem", "online-em", "auto", "em", "vb"])
 def test_huge_counts_of_heavy_rows_are_learned(algorithm, weight):
-    """Their belief is that of other rows with as many counts in the same proportions, and the file can be loaded."""
+    """The belief is that of other rows with the same total counts, and the file can be loaded."""
     X = np.repeat([[8.0, 1.0, 1.0], [1.0, 1.0, 8.0]], 100, axis=0)[np.random.default_rng(0).permutation(200)]
     for size in (1e32, 1e39):
         model = hw.MultinomialMixture(2, algorithm=algorithm, warm_up=60, random_state=0)

@@ -1,4 +1,4 @@
-"""Measurement errors: the model is that of the values without them, in passes and in streams."""
+"""Measurement errors: passes and streams learn the model of the values without errors."""
 
 import numpy as np
 import pytest

@@ -16,7 +16,7 @@ from headwater.estimators import estimator_core
 
 
 def widths(*cuts, open_rows=X):
-    """Chunks of growing width, and the rows that they are parts of."""
+    """Return chunks of growing width, and all of their rows at full width."""
     chunks, begin = [], 0
     for end, width in cuts:
         chunks.append(open_rows[begin:end, :width])
@@ -56,14 +56,14 @@ def test_a_vocabulary_that_grows_ends_where_one_that_was_known_does(algorithm, c
     assert_sound(model, rows[:20])
     total = statistics_of(model).length.sum()
     assert total == pytest.approx(np.asarray(statistics_of(model).table).sum())
-    if cut == "in warm-up":  # nothing had been read out of a narrower prior
+    if cut == "in warm-up":  # no parameters were read out under a narrower prior
         assert_same(model, known)
     else:
         assert model.perplexity(rows) == pytest.approx(known.perplexity(rows), rel=0.2)
 
 
 def test_topics_of_a_growing_vocabulary_differ_by_the_prior_alone():
-    # Of one topic nothing is in doubt, so statistics are the same whatever was known of the columns.
+    # With one topic the E-step is certain, so statistics do not depend on the columns known at the time.
     chunks = widths((125, 6), (140, 8), (400, 12))
     grown = small(k=1, vocabulary="open", topic_word_prior=0.5)
     for chunk in chunks:
@@ -108,7 +108,7 @@ assert named.n_features_in_ == 2
 
 @pytest.mark.slow
 def test_one_row_calls_read_wider_rows():
-    # In a process of its own: whoever reads beyond the table may take this one along.
+    # In a separate process, since reading beyond the table may crash it.
     done = subprocess.run([sys.executable, "-c", ONE_ROW], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-500:]
 
@@ -144,7 +144,7 @@ def test_names_and_arrays_of_an_open_vocabulary_do_not_run_into_each_other():
         model.learn_one({"a": 1, "b": 2})
     model.partial_fit(np.ones((5, 4)))
     assert model.n_features_in_ == 4
-    with pytest.raises(ValueError) as caught:  # nobody knows which columns these four are
+    with pytest.raises(ValueError) as caught:  # the model cannot know which columns these four are
         model.learn_one({"c": 3.0})
     one_sentence(caught)
     assert model.n_features_in_ == 4 and model.components_.shape == (K, 4)

@@ -1,4 +1,4 @@
-"""n_components="auto" where components cannot be split: a race finds the number, and can be cut, stored and merged."""
+"""n_components="auto" for models without splits: a race finds the number; races can be cut, saved and merged."""
 
 import pickle
 from copy import copy
@@ -14,7 +14,7 @@ from headwater.estimators.race import Race, Rival, Tally
 
 
 def topics(n, seed=0):
-    """Documents of three topics, of which most have one."""
+    """Return documents of three topics; most have one topic."""
     rng = np.random.default_rng(seed)
     shares = rng.dirichlet(np.full(3, 0.1), size=n)
     return np.array([rng.multinomial(40, share @ np.kron(np.eye(3), np.full(4, 0.25))) for share in shares])
@@ -33,14 +33,14 @@ def chained(rows, first=0):
 
 
 def undecided(rows=420):
-    """A model in the middle of its race."""
+    """Return a model in the middle of its race."""
     model = chain().partial_fit(chained(rows), key="a")
     assert len(model._runtime.rivals) > 1
     return model
 
 
 def told(model):
-    """All that a race knows, in a form that can be compared."""
+    """Return the whole record of a race, in a form that can be compared."""
     race, states = model._runtime.race, tuple(rival.state for rival in model._runtime.rivals)
     return [array.copy() for array in arrays_of((model._state, race.tally, race.judged, race.until, states))]
 
@@ -55,7 +55,7 @@ def same(one, other, tolerance=0.0):
         np.testing.assert_allclose(left, right, rtol=tolerance, atol=tolerance)
 
 
-# The number that is found
+# Numbers that are found
 
 
 def test_a_fit_chooses_and_then_fits():
@@ -249,6 +249,6 @@ def test_a_stream_goes_on_when_the_race_is_over(kind):
     for chunk in np.split(rows, 20):
         model.partial_fit(chunk)
     assert model.race_.over and model.n_samples_seen_ == 600
-    assert model.get_params().get("n_features") is None  # what was learned is no parameter
+    assert model.get_params().get("n_features") is None  # learned attributes are no parameters
     model.partial_fit(rows).update(rows[:30])
     assert model.n_samples_seen_ == 1230

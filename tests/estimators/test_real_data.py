@@ -11,7 +11,7 @@ from sklearn.mixture import GaussianMixture as Peer
 import headwater as hw
 
 DIRECTORY = os.environ.get("HEADWATER_DATA", "")
-# A table, its column that is no number, and how many components to fit.
+# A table, its column that is not a number, and the number of components.
 TABLES = {"abalone": ("sex", 6), "ccpp": (None, 6), "magic04": ("class", 8)}
 GAP = 0.1  # nats per row
 
@@ -23,7 +23,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module", params=TABLES)
 def table(request):
-    """Standardised rows to learn from and to judge by, in a random order, and scikit-learn's score of the latter."""
+    """Return standardised training and test rows in random order, and scikit-learn's score of the test rows."""
     name = request.param
     path = Path(DIRECTORY) / name / f"{name}.csv.gz"
     if not path.is_file():

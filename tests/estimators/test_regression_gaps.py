@@ -1,4 +1,4 @@
-"""RegressionMixture with gating='input' and rows of which inputs or targets are missing."""
+"""RegressionMixture with gating='input' and missing inputs or targets."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import headwater as hw
 
 
 def simulate(n, seed=0, missing=0.2, width=2):
-    """Two regressions, each about its own inputs; inputs and targets as they are, and with values missing at random."""
+    """Return inputs and targets of two regressions with separate inputs, complete and with values missing at random."""
     rng = np.random.default_rng(seed)
     group = rng.integers(2, size=n)
     X = rng.normal(size=(n, width)) @ np.linalg.cholesky(0.5 * np.eye(width) + 0.5).T + 4.0 * group[:, None]
@@ -20,7 +20,7 @@ def simulate(n, seed=0, missing=0.2, width=2):
 
 
 def joint_laws(model):
-    """Weight, mean and covariance of inputs and target of each component, by hand."""
+    """Return weight, mean and covariance of inputs and target of each component, computed by hand."""
     for k, weight in enumerate(model.weights_):
         mean, covariance, slope = model.input_means_[k], model.input_covariances_[k], model.coef_[k]
         whole = np.append(mean, mean @ slope + model.intercept_[k])

@@ -1,4 +1,4 @@
-"""RegressionMixture: least squares, plain EM, recovery of the truth, its answers, and what it refuses."""
+"""RegressionMixture: least squares, plain EM, recovery of the truth, answers and errors."""
 
 import pickle
 import warnings
@@ -21,7 +21,7 @@ gatings = pytest.mark.parametrize("gating", ["fixed", "input"])
 
 
 def crossing(n, k=2, d=1, noise=0.3, weights=None, seed=0):
-    """Rows of K regressions that cross, and the truth: (intercept, slopes) of each."""
+    """Return rows of K crossing regressions, and the true (intercept, slopes) of each."""
     rng = np.random.default_rng(seed)
     truth = 2.0 * rng.normal(size=(k, d + 1)) / np.sqrt(max(1.0, d / 2))
     components = rng.choice(k, size=n, p=weights)
@@ -31,7 +31,7 @@ def crossing(n, k=2, d=1, noise=0.3, weights=None, seed=0):
 
 
 def error(model, truth):
-    """Largest distance of a regression from its counterpart in the truth."""
+    """Return the largest distance of a regression from its counterpart in the truth."""
     found = np.column_stack([model.intercept_, model.coef_])
     apart = np.linalg.norm(found[:, None] - truth, axis=2)
     return apart[linear_sum_assignment(apart)].max()
@@ -157,7 +157,7 @@ def test_gating_by_input_holds_regressions_where_their_inputs_are():
     np.testing.assert_allclose(np.sort(gated.coef_[:, 0]), [-1.0, 1.0], atol=0.1)
     assert gated.input_means_.shape == (2, 1) and gated.input_covariances_.shape == (2, 1, 1)
     assert fixed.input_means_ is None
-    # The joint density less that of the inputs.
+    # The joint log-density minus that of the inputs.
     proba = gated.predict_proba(x)
     means, noise = gated.predict_component_means(x), gated.noise_variance_
     wanted = np.log((proba * np.exp(-0.5 * (y[:, None] - means) ** 2 / noise) / np.sqrt(2 * np.pi * noise)).sum(axis=1))

@@ -1,4 +1,4 @@
-"""Rounded columns: no component is thinner than the rounding, and scores of cells do not depend on units."""
+"""Rounded columns: no component is thinner than the rounding error, and scores of cells do not depend on units."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from headwater.diagnostics.health import Health
 
 
 def table(n=1200, seed=0):
-    """Whole numbers that pile up at 0, a number without a step, and percentages of which many are 100."""
+    """Return rows of whole numbers with many zeros, of unrounded numbers, and of percentages of which many are 100."""
     z = np.random.default_rng(seed).normal(size=(n, 4))
     percent = np.where(z[:, 3] > 0.3, 100.0, np.clip((50 + 20 * z[:, 2]).round(1), 0, 100))
     return np.column_stack([np.clip(1.5 * z[:, 0], 0, 4).round(), z[:, 0] + z[:, 1], percent])
@@ -24,7 +24,7 @@ def model(**options):
 
 
 def thinnest(fitted):
-    """The least eigenvalue of covariances less those of the steps."""
+    """Return the least eigenvalue of the covariances minus those of the steps."""
     covariances, kind = fitted.covariances_, fitted.covariance_type
     if kind in ("diag", "spherical"):
         covariances = np.array([np.diag(np.broadcast_to(one, 3)) for one in covariances])
@@ -52,7 +52,7 @@ def test_every_pass_gains(kind, algorithm):
 
 def test_without_it_one_component_has_all_the_likelihood():
     bound, free = model(algorithm="em").fit(ROWS), model(algorithm="em", resolution=None).fit(ROWS)
-    assert free.score(ROWS) > bound.score(ROWS) + 2.0  # nats that say nothing
+    assert free.score(ROWS) > bound.score(ROWS) + 2.0  # nats that only reflect the floor
     lower = [model(algorithm="em", resolution=None, reg_covar=reg).fit(ROWS).score(ROWS) for reg in (1e-6, 1e-10)]
     assert abs(lower[0] - lower[1]) > 1.0
     held = [model(algorithm="em", reg_covar=reg).fit(ROWS).score(ROWS) for reg in (1e-6, 1e-10)]

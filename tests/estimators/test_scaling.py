@@ -1,4 +1,4 @@
-"""scale_columns: the answer does not depend on the units of the columns, and is given in them."""
+"""scale_columns: the model does not depend on the units of the columns, and its answers are in these units."""
 
 import chain_models
 import numpy as np
@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 import headwater as hw
 from headwater.plotting.shared import covariances_of
 
-UNITS = 2.0 ** np.array([-20, 20, 0])  # which lose no digit
+UNITS = 2.0 ** np.array([-20, 20, 0])  # powers of two, which lose no digit
 OFFSET = np.array([0.0, -1e7, 1e5])
 VOLUME = np.log(UNITS).sum()
 KINDS = ("full", "tied", "diag", "spherical")
@@ -16,7 +16,7 @@ KINDS = ("full", "tied", "diag", "spherical")
 
 @pytest.fixture(scope="module")
 def drawn():
-    """Rows of three groups, the group of each, and the same rows in other units."""
+    """Return rows of three groups, the group of each, and the same rows in other units."""
     rng = np.random.default_rng(0)
     group = rng.integers(3, size=900)
     rows = 5.0 * rng.normal(size=(3, 3))[group] + rng.normal(size=(900, 3)) * np.array([0.5, 1.0, 1.5])[group, None]
@@ -40,7 +40,7 @@ def test_other_units_are_the_same_model(kind, learn, drawn):
     assert adjusted_rand_score(group, two.predict(other)) > 0.9
     np.testing.assert_allclose(two.score_samples(other) + VOLUME, one.score_samples(rows), rtol=1e-9)
     np.testing.assert_allclose(two.predictive_score_samples(other) + VOLUME, one.predictive_score_samples(rows), rtol=1e-9)
-    # Where seeds end on the same hill, rounding decides which of them gives the order of the components.
+    # If several seeds reach the same optimum, rounding decides which of them gives the order of the components.
     first, second = (np.argsort(found.means_[:, 0] / found.means_[:, 0].std()) for found in (one, two))
     kept = (slice(None),) * 2 if kind == "tied" else (first, second)
     np.testing.assert_allclose(two.means_[second] / UNITS, one.means_[first], atol=1e-9)
@@ -81,7 +81,7 @@ def test_what_is_reported_is_the_density(kind, drawn):
 
 
 def test_the_floor_is_a_part_of_the_spread():
-    """scikit-learn's floor is a million times the variance of this column."""
+    """scikit-learn's reg_covar is a million times the variance of this column."""
     rng = np.random.default_rng(0)
     rows = 1e-6 * (rng.normal(size=(600, 2)) + 6.0 * rng.integers(2, size=(600, 1)))
     plain, scaled = (

@@ -1,4 +1,4 @@
-"""Streams in place of rows: every method of every model that takes rows takes `hw.stream(...)`, too."""
+"""Every method of every model that takes rows also takes `hw.stream(...)`."""
 
 from inspect import signature
 
@@ -22,7 +22,7 @@ def chunk_of(kind):
 
 
 def stream_of(kind, chunk, rows=96):
-    """The rows of a chunk as a stream of several."""
+    """Return the rows of a chunk as a stream of several chunks."""
     if kind == "markov":
         names = np.array(chunk.schema["symbols"])
         lines = [" ".join(names[one]) for one in np.asarray(chunk.X).reshape(ROWS, -1)]
@@ -120,7 +120,7 @@ def test_a_stream_that_breaks_off_leaves_the_model_as_it_was(tmp_path):
         model.partial_fit(hw.stream(path, chunk_rows=100))
     assert not hasattr(model, "n_features_in_") and not model._has_state()
     waiting = hw.GaussianMixture(2, warm_up=1000, random_state=0).partial_fit(hw.stream(path, missing="drop"))
-    with pytest.raises(ValueError, match=r"rows\.csv"):  # rows that wait for the end of the warm-up are left alone, too
+    with pytest.raises(ValueError, match=r"rows\.csv"):  # rows that wait for the end of the warm-up are unchanged, too
         waiting.partial_fit(hw.stream(path, chunk_rows=100))
     assert waiting.n_samples_seen_ == 300 and len(waiting._state.buffer.batch()) == 300
     model.partial_fit(hw.stream(path, chunk_rows=100, missing="drop"))
@@ -211,7 +211,7 @@ def test_what_belongs_to_rows_comes_with_the_stream_and_not_beside_it():
     table = pa.table({"a": rng.normal(size=300), "b": rng.normal(size=300), "c": rng.random(300) + 0.5})
     rows = {"columns": ["a", "b"], "chunk_rows": 100}
     model = hw.GaussianMixture(2, warm_up=60, random_state=0).partial_fit(hw.stream(table, **rows))
-    for size in (100, 300):  # as many as a chunk has, which each chunk would take for its own, or as many as all have
+    for size in (100, 300):  # as many as a chunk has rows (each chunk would use all of them), or as many as the stream has
         for name, values, by in (("sample_weight", np.ones(size), "weight"), ("labels", np.zeros(size, int), "label")):
             with pytest.raises(ValueError, match=rf"^{name} must come with the rows of the stream, .* {by}= names"):
                 model.partial_fit(hw.stream(table, **rows), **{name: values})
@@ -277,7 +277,7 @@ def test_several_sequences_are_not_taken_for_one():
 
 
 class Doubled(hw.GaussianMixture):
-    """A model that learns twice the rows, and whose methods have no decorators."""
+    """A model that learns each row twice, and whose methods have no decorators."""
 
     def partial_fit(self, X, y=None, sample_weight=None, labels=None):
         return super().partial_fit(2.0 * np.asarray(X))

@@ -1,4 +1,4 @@
-"""StudentMixture: what it learns, and that broken rows hardly move it."""
+"""StudentMixture: recovery, and robustness to broken rows."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ FACTORS = np.array([[[1.0, 0.0], [0.5, 1.0]], [[2.0, 0.0], [-0.5, 0.7]]])
 
 
 def heavy(n, seed=0, dof=(12.0, 3.0)):
-    """Rows of two groups with tails of their own."""
+    """Return rows of two groups with different tails."""
     rng = np.random.default_rng(seed)
     group = rng.integers(2, size=n)
     half = 0.5 * np.take(dof, group)

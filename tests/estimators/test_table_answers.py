@@ -1,4 +1,4 @@
-"""What mixtures of counts, flags, categories and tables say of gaps: condition, impute, explain, predict a column."""
+"""Mixtures of counts, flags, categories and tables: condition, impute, explain, and predict a column."""
 
 from itertools import product
 
@@ -49,7 +49,7 @@ def classes():
 
 
 def joint(model, rows):
-    """Probabilities of whole rows of categories, as the model states them."""
+    """Return the probabilities that the model gives to whole rows of categories."""
     found = np.zeros(len(rows))
     for k, weight in enumerate(model.weights_):
         share = np.full(len(rows), weight)
@@ -66,7 +66,7 @@ def test_conditionals_of_categories_are_bayes_by_enumeration(classes):
     for given in (["a", None, "g"], [None, None, "i"], [None, "e", None]):
         fits = np.all([[value is None or one == value for one, value in zip(row, given, strict=True)] for row in every], axis=1)
         law = model.condition(np.array([given], dtype=object))
-        np.testing.assert_allclose(law.log_marginal[0], np.log(chance[fits].sum()), atol=0.01)  # cells of categories to come
+        np.testing.assert_allclose(law.log_marginal[0], np.log(chance[fits].sum()), atol=0.01)  # free cells
         missing = [at for at, value in enumerate(given) if value is None]
         expected = every[fits][np.argmax(chance[fits])]
         np.testing.assert_array_equal(law.mode()[0], expected)
@@ -74,7 +74,7 @@ def test_conditionals_of_categories_are_bayes_by_enumeration(classes):
         for at in missing:
             marginal = np.array([chance[fits & (every[:, at] == name)].sum() for name in model.categories_[at]])
             found = law.probabilities(at)[0]
-            # Where two are missing, the enumeration leaves out the categories to come of the other.
+            # Where two are missing, the enumeration leaves out the free cells of the other column.
             np.testing.assert_allclose(found, marginal / marginal.sum(), rtol=1e-9 if len(missing) == 1 else 1e-5)
             assert law.mean[0, at] == law.categories(at)[found.argmax()]
             np.testing.assert_allclose(law.variance[0, at], 1.0 - np.square(marginal / marginal.sum()).sum(), atol=0.01)

@@ -1,4 +1,4 @@
-"""Values that columns may and may not hold: gaps, negative counts, flags, nested values, large numbers; rows that are drawn."""
+"""Values that columns may and may not hold: gaps, negative counts, flags, nested values, large numbers; samples."""
 
 import copy
 import datetime
@@ -196,7 +196,7 @@ def test_drawn_rows_hold_categories_and_flags_and_can_be_learned_from():
 
 
 def test_frames_that_were_joined_are_read():
-    """Text of such a frame comes in several pieces."""
+    """A text column of a joined frame has several Arrow chunks."""
     parts = [people(100, seed) for seed in range(3)]
     joined = pd.concat(parts, ignore_index=True)
     model = hw.MixedMixture(2, columns={"visits": "poisson"}, random_state=0).partial_fit(joined)

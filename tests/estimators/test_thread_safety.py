@@ -1,4 +1,4 @@
-"""One model on several threads: every row is learned once, and those that read see the model before a call or after it."""
+"""One model on several threads: each row is learned once, and readers see the model before a call or after it."""
 
 import copy
 import pickle
@@ -17,7 +17,7 @@ THREADS, CALLS, ROWS = 4, 50, 8
 
 
 def together(*works):
-    """Run functions side by side, from one moment on, and raise what any of them raised."""
+    """Run functions on threads that start together, and raise the first exception."""
     ready, errors = threading.Barrier(len(works)), []
 
     def run(work):
@@ -83,7 +83,7 @@ def test_readers_see_whole_chunks_and_no_exceptions(kind, tmp_path):
 
 
 def _asked(model, chunk):
-    """What `score_samples` takes of a chunk."""
+    """Return the parts of a chunk that `score_samples` takes."""
     if isinstance(model, hw.RegressionMixture):
         return chunk["X"], chunk.y
     return (chunk.X, chunk.lengths) if chunk.lengths is not None else (chunk["X"],)
@@ -93,7 +93,7 @@ def _asked(model, chunk):
 def test_readers_do_not_wait_for_a_learner(kind):
     model, chunk = learned(kind), stream_of(kind, (ROWS,))[0]
     answers = []
-    with lock_of(model):  # as if somebody learned
+    with lock_of(model):  # as if a call were learning
         reader = threading.Thread(target=lambda: answers.append((model.n_samples_seen_, repr(model), model.describe())))
         reader.start()
         reader.join(30)

@@ -1,4 +1,4 @@
-"""Arrays that cannot be read as they are meant get one sentence, whatever the model and the method, and change nothing."""
+"""Ambiguous arrays raise one sentence in every method of every model, and change nothing."""
 
 import inspect
 import re
@@ -15,7 +15,7 @@ WEIGHED = [kind for kind in KINDS if kind not in ("chain", "symbols")]
 
 
 def given(kind, rows=30):
-    """What `partial_fit` takes, with dense rows."""
+    """Return the arguments of `partial_fit`, with dense rows."""
     chunk = {**stream_of(kind, (rows,))[0]}
     X = chunk["X"].X
     chunk["X"] = X.toarray() if hasattr(X, "toarray") else X
@@ -23,7 +23,7 @@ def given(kind, rows=30):
 
 
 def refused(model, method, arguments, kind=ValueError):
-    """The sentence with which a call is refused; the model stays as it was."""
+    """Return the sentence of the error of a call, which leaves the model as it was."""
     before = dict(vars(model))
     taken = inspect.signature(getattr(model, method)).parameters
     with pytest.raises(kind) as caught:

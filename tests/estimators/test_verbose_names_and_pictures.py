@@ -1,4 +1,4 @@
-"""What verbose prints, the names that the package shows, pictures of models that have nothing to draw, constant columns."""
+"""Output of verbose, public names, pictures of models with nothing to draw, and constant columns."""
 
 import re
 

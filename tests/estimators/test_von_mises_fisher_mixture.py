@@ -1,4 +1,4 @@
-"""Mixtures of directions: what is recovered, refused, saved, merged and grown."""
+"""Mixtures of directions: recovery, errors, files, merging and growth."""
 
 import numpy as np
 import pytest

@@ -12,7 +12,7 @@ pairs = pytest.mark.parametrize("projection", PAIRS, ids=[" and ".join(pair) for
 
 
 def some_belief(kind, n_components, width, rng, spread=1.5):
-    """A belief like one after some tens of rows, of components that overlap."""
+    """Return a belief like that after some tens of rows, with overlapping components."""
     shape = (n_components, width) if kind == "diag" else (n_components,)
     nu = rng.gamma(4.0, 4.0, shape) + (width + 3 if kind == "full" else 4)
     covariance = rng.gamma(4.0, 0.25, (n_components, width)) + 0.1
@@ -26,14 +26,14 @@ def some_belief(kind, n_components, width, rng, spread=1.5):
 
 
 def comparable(kind, belief):
-    """Of a spherical component only the sum of V is believed."""
+    """Return a belief in comparable form: for a spherical component only the sum of V matters."""
     if kind != "spherical":
         return belief
     return belief._replace(V=np.broadcast_to(belief.V.mean(axis=1)[:, None], belief.V.shape))
 
 
 def assert_same_belief(kind, found, wanted, rtol, lost=0.0):
-    """Means are compared in their standard deviations, V in its largest entry; `lost` is forgiven in V besides."""
+    """Compare means in standard deviations, and V relative to its largest entry; `lost` is a further tolerance of V."""
     found, wanted = comparable(kind, found), comparable(kind, wanted)
     for name in ("a", "kappa", "nu"):
         np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=rtol, err_msg=name)
@@ -45,7 +45,7 @@ def assert_same_belief(kind, found, wanted, rtol, lost=0.0):
 
 
 def torn(kind, width, distance=1e5):
-    """Two components that mirror each other, and a far row in the mirror."""
+    """Return two mirror-image components, and a distant row halfway between them."""
     first = np.eye(width)[0]
     shape = (2, width) if kind == "diag" else (2,)
     V = 200 * (np.array([np.eye(width)] * 2) if kind == "full" else np.ones((2, width)))
@@ -54,7 +54,7 @@ def torn(kind, width, distance=1e5):
 
 
 def some_map(kind, width, rng):
-    """A linear map under which the kind of belief is closed, and a shift."""
+    """Return a linear map that keeps the kind of belief, and a shift."""
     if kind == "diag":
         matrix = np.diag(rng.choice([-1.0, 1.0], width) * np.exp(rng.normal(size=width)))
     elif kind == "spherical":

@@ -1,4 +1,4 @@
-"""Tables of few words, and a twin of them that holds all."""
+"""Tables of few words, and a dense twin of them."""
 
 import numpy as np
 

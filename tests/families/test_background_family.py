@@ -1,4 +1,4 @@
-"""Components before a background, and wide laws, against their slow twins."""
+"""Components with a background, and wide laws, against their slow twins."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Bessel functions against mpmath's forty digits, and against SciPy's where these hold."""
+"""Bessel functions against mpmath with forty digits, and against SciPy where SciPy is accurate."""
 
 import mpmath
 import numpy as np

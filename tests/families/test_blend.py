@@ -60,7 +60,7 @@ def test_an_average_does_not_read_the_table_that_did_not_change():
     rest = average.rest._version.store.rows
     newer = table.plus(words_of(4), np.ones((1, K)), 1.0)
     after = average_tables(average, newer, 0.25)
-    assert after.rest._version.store.rows is rest  # in place, but for what old averages need
+    assert after.rest._version.store.rows is rest  # in place, but for rows that old averages need
     wanted = 0.75 * np.asarray(table)
     np.testing.assert_allclose(np.asarray(after), wanted + 0.25 * np.asarray(newer), rtol=1e-14)
 

@@ -1,4 +1,4 @@
-"""Families whose columns are independent: each against its slow twin, with gaps, and beliefs against quadrature."""
+"""Families with independent columns: each against its slow twin, with gaps, and beliefs against quadrature."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def make_family(kind):
 
 
 def learned(rng, kind, gaps=0.0):
-    """A family, rows, its prior on them, and totals of random responsibilities."""
+    """Return a family, rows, its prior for them, and totals under random responsibilities."""
     family, X = make_family(kind), make_rows(rng, kind, gaps)
     shares = rng.dirichlet(np.ones(K), size=len(X))
     prior = family.prior(None, Batch(X), shares)
@@ -140,7 +140,7 @@ def _divergence(one, other, end):
 
 @pytest.mark.parametrize("kind", ["poisson", "bernoulli", "categorical"])
 def test_modes_are_maxima_of_likelihood_and_prior(rng, kind):
-    """A small step away from the mode, in any column, loses."""
+    """A small step away from the mode, in any column, lowers the posterior density."""
     family, X, shares, prior, totals = learned(rng, kind, 0.3)
     at = family.readout("mode", prior, totals)
 
@@ -167,7 +167,7 @@ def _moved(kind, at, size):
 def test_a_category_that_was_never_seen_has_the_mass_of_a_free_cell(rng):
     family, _, _, prior, totals = learned(rng, "categorical")
     parameters = family.readout("mean", prior, totals)
-    rows = np.array([[5.0, 0.0, 0.0, 0.0], [6.0, 0.0, 0.0, 0.0]])  # the next category, and one that no cell was given to
+    rows = np.array([[5.0, 0.0, 0.0, 0.0], [6.0, 0.0, 0.0, 0.0]])  # the next category, and one without a cell
     found = family.log_densities(parameters, rows)
     assert np.isfinite(found).all() and (found < family.log_densities(parameters, np.zeros((1, D)))).all()
     np.testing.assert_allclose(np.exp(parameters.logs).sum(axis=2), 1.0)

@@ -1,4 +1,4 @@
-"""The step that columns are rounded to, found on their distinct values."""
+"""The rounding step of columns, found from their distinct values."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ SMOOTH = {
 def test_a_step_is_found(name):
     values, step = ROUNDED[name]
     assert find_step(values) == pytest.approx(step, rel=1e-6)
-    copies = np.repeat(rng.permutation(values), 3)  # ties and order say nothing
+    copies = np.repeat(rng.permutation(values), 3)  # ties and order do not matter
     assert find_step(copies) == find_step(values)
 
 

@@ -1,4 +1,4 @@
-"""The law of missing columns given observed ones: every pattern of gaps against blocks of covariances, cut one by one."""
+"""The law of missing columns given observed ones: every pattern of gaps against blocks of the covariance matrix."""
 
 from itertools import combinations, product
 
@@ -41,7 +41,7 @@ def matrices(kind, family, components):
 
 
 def student_of(model):
-    """Location, scale matrix and degrees of freedom of the predictive density, by the textbook, of a full covariance."""
+    """Return location, scale matrix and degrees of freedom of the predictive density of a full covariance, by the textbook."""
     belief = model._component_belief()
     dof = belief.dof - WIDTH + 1.0
     factor = (belief.mean_precision + 1.0) / (belief.mean_precision * dof)

@@ -1,4 +1,4 @@
-"""The core of every family agrees with its capabilities: an E-step in a kernel is one by log-densities and statistics."""
+"""The core of every family agrees with its kernels: the E-step of a kernel equals log-densities and statistics."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ names = pytest.mark.parametrize("name", ["mode", "mean", "expect_log", "predicti
 
 
 def known(family, X, name):
-    """Parameters of the rows, whose responsibilities are made up."""
+    """Return parameters for rows, from random responsibilities."""
     batch, shares = Batch(X), np.random.default_rng(1).dirichlet(np.ones(K), size=len(X))
     geometry = family.geometry(batch)
     prior = family.prior(geometry, batch, shares)

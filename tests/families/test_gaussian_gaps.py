@@ -23,7 +23,7 @@ widths = pytest.mark.parametrize("width", [1, 2, 5])
 
 
 def case(width, seed=0):
-    """Correlated rows, complete, and the same with every pattern of gaps: the first has none, the last has no value."""
+    """Return correlated rows, complete and with every pattern of gaps: the first has none, the last has no value."""
     rng = np.random.default_rng(seed)
     patterns = np.array(list(product([False, True], repeat=width)))
     n = max(40, 2 * len(patterns))
@@ -61,7 +61,7 @@ def test_log_densities_are_marginals(kind, name, width):
 @kinds
 @names
 def test_densities_in_units_are_those_of_the_columns(kind, name):
-    """What is a sphere in units is an ellipsoid: its twin is a diagonal one."""
+    """A sphere in units of the columns is an ellipsoid along the axes: its twin is a diagonal one."""
     X, gapped, shares = case(3)
     X, gapped = X * [1e-3, 1.0, 50.0], gapped * [1e-3, 1.0, 50.0]
     family = ScaledGaussian(K, kind)
@@ -120,7 +120,7 @@ def test_labels_clamp_rows_with_gaps():
 
 
 def test_near_singular_covariances_lose_no_digits():
-    """The square of a residual has no difference of large squares in it."""
+    """The squared residual is not computed as a difference of large squares."""
     rng = np.random.default_rng(3)
     z = rng.normal(size=(400, 1))
     X = z + 1e-6 * rng.normal(size=(400, 3))
@@ -151,7 +151,7 @@ def test_rows_are_sorted_by_their_gaps():
         assert sorted(order) == list(range(30)) and (np.diff(gaps[order]) >= 0).all()
         assert ends.tolist() == [int((gaps < number).sum()) for number in range(width + 2)]
         changes = 1 + (missing[order][1:] != missing[order][:-1]).any(axis=1).sum()
-        assert changes <= len(np.unique(missing, axis=0)) + 2  # two patterns of one hash may mix
+        assert changes <= len(np.unique(missing, axis=0)) + 2  # two patterns with one hash may be mixed
 
 
 def test_a_family_without_gaps_refuses_them():

@@ -1,4 +1,4 @@
-"""Beliefs and readouts of K Gaussians against their naive twins, and the laws that tie them together."""
+"""Beliefs and readouts of K Gaussians against their naive twins, and the laws between them."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def random_prior(kind, d, rng, floor=0.0):
 
 
 def random_totals(kind, d, rng, n=40, components=K):
-    """Rows about the origin, their responsibilities, the naive totals and the library's."""
+    """Return rows about the origin, responsibilities, the naive totals and the library's."""
     rows = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + rng.normal(size=d)
     resp = rng.dirichlet(np.full(components, 0.5), n)
     count, first, second = naive.totals(kind, rows, resp)
@@ -45,7 +45,7 @@ def assert_finite(parameters):
 
 
 def finite_or_refused(family, name, prior, held):
-    """Only maximum likelihood without a floor may refuse; return parameters, which are finite, or None."""
+    """Return finite parameters, or None where maximum likelihood without a floor raises an error."""
     try:
         parameters = family.readout(name, prior, held)
     except ValueError as error:
@@ -215,11 +215,11 @@ def test_variational_readout_of_a_point_mass_is_maximum_likelihood(kind, d):
     assert errors[0] / errors[1] == pytest.approx(1e3, rel=0.1)
 
 
-# What the prior says of parameters, and how far a belief is from it
+# The prior density of parameters, and the divergence of a belief from the prior
 
 
 def random_precisions(kind, d, rng, components):
-    """Inverse Cholesky factors as `from_precisions` takes them, and dense precisions."""
+    """Return inverse Cholesky factors for `from_precisions`, and dense precisions."""
     k = 1 if kind == "tied" else components
     if is_matrix(kind):
         factor = np.tril(rng.normal(0.0, 0.4, (k, d, d)), -1) + np.eye(d) * rng.uniform(0.5, 1.5, (k, 1, d))
@@ -325,7 +325,7 @@ def test_divergence_in_one_dimension_equals_the_integral(kind):
 
     def integrand(precision):
         means = believed.means[0, 0] + nodes / np.sqrt(believed.kappa[0] * precision)
-        after = stats.gamma.logpdf(precision, shape, scale=1 / rate)  # frozen ones take long to make
+        after = stats.gamma.logpdf(precision, shape, scale=1 / rate)  # frozen distributions of SciPy take long to make
         before = stats.gamma.logpdf(precision, shape0, scale=1 / rate0)
         ratio = stats.norm.logpdf(means, believed.means[0, 0], (believed.kappa[0] * precision) ** -0.5)
         ratio = ratio - stats.norm.logpdf(means, prior.mean[0], (prior.mean_precision * precision) ** -0.5)
@@ -382,7 +382,7 @@ def test_climb_inside_a_kernel_is_the_loop(kind, name):
     model = Mixture(3, Gaussian(3, kind))
     start = model.start(batch, 0, StartSettings(polish=False))
     fast = model.climb(name, start.prior, start.summary, batch, 12, 1e-4, -np.inf)
-    # Watching takes the loop the slow way.
+    # With a history the loop takes the slow path.
     slow = climb(
         model, name, start.prior, start.parameters, start.summary, batch, 12, 1e-4, None, -np.inf, False, lambda *_: None
     )

@@ -1,4 +1,4 @@
-"""Lifted covariances against the maximum of the likelihood under the bound, found by a general optimiser."""
+"""Covariances with a lower bound, against the constrained maximum of the likelihood by a general optimiser."""
 
 from dataclasses import replace
 
@@ -70,7 +70,7 @@ def test_other_readouts_are_those_of_a_lifted_belief(kind, name):
         one = one if one.ndim == 2 else np.diag(np.broadcast_to(one, 3))
         least = steps**2 / 12 if kind != "spherical" else np.full(3, (steps**2).max() / 12)
         assert np.linalg.eigvalsh(one - np.diag(least)).min() > -1e-12
-    # The same belief, made of totals that need no lift.
+    # The same belief, from totals that meet the bound.
     raised = replace(totals, second=totals.second + (bound._lifted(prior, totals).second - totals.second))
     ours, theirs = bound.readout(name, prior, totals), Gaussian(2, kind).readout(name, naive.plain(prior), raised)
     for part in ("means", "factor", "offset", "power", "stretch"):

@@ -1,4 +1,4 @@
-"""Bayesian moment matching: the sweep of the library does the steps of the slow twin."""
+"""Bayesian moment matching: the sweep of the library makes the steps of the slow twin."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from headwater.kernels import gaussian_rank_one as rank_one
 from headwater.models.mixture import Mixture
 from headwater.models.mixture_records import MixturePrior
 
-# The library: its sweep is the twin's steps
+# The library's sweep against the steps of the twin
 
 N_EFF = 40.0
 
@@ -33,7 +33,7 @@ def some_prior(kind, n_components, width, rng, dof=None):
 
 
 def held(kind, prior, belief, n_eff=N_EFF, from_base=0.9):
-    """Statistics that with the prior make this belief, whose means are about the origin."""
+    """Return statistics that make this belief together with the prior; its means are about the origin."""
     own = prior.components
     kappa, nu = column(belief.kappa), column(belief.nu)
     second = natural(kind, belief.means, kappa, belief.V) - natural(kind, own.mean, own.mean_precision, own.scale)
@@ -48,7 +48,7 @@ def held(kind, prior, belief, n_eff=N_EFF, from_base=0.9):
 
 
 def believed(kind, prior, statistics, n_eff):
-    """The belief of prior + n_eff * statistics, means about the origin."""
+    """Return the belief of prior + n_eff * statistics, with means about the origin."""
     own = prior.components
     kappa = own.mean_precision + n_eff * statistics.mean_count
     nu = own.dof + n_eff * statistics.dof_count
@@ -86,13 +86,13 @@ def sweep(kind, prior, statistics, X, weights=None, labels=None, projection=PAIR
 
 
 def swept(kind, prior, belief, X, weights=None, labels=None, projection=PAIRS[0]):
-    """The same from belief to belief. Returns the belief and scores."""
+    """Run the sweep from a belief. Returns the belief and scores."""
     after, n_eff, scores = sweep(kind, prior, held(kind, prior, belief), X, weights, labels, projection)
     return believed(kind, prior, after, n_eff), scores
 
 
 def rows_near(belief, rows, rng, origin=0.0):
-    """Rows about the means of a belief."""
+    """Return rows about the means of a belief."""
     n_components, width = belief.means.shape
     return origin + belief.means[rng.integers(0, n_components, rows)] + rng.normal(size=(rows, width))
 
@@ -145,7 +145,7 @@ def test_one_step_from_many_beliefs(kind, width, n_components):
 @pairs
 @pytest.mark.parametrize("n_components", [1, 3])
 def test_known_components_give_the_textbook_belief(kind, projection, n_components):
-    """One component, or a label for every row: nothing to project, and no order of the rows."""
+    """With one component, or a label for every row, nothing is projected, and the order of the rows does not matter."""
     rng = np.random.default_rng(9)
     rows, width = 50, 3
     prior = some_prior(kind, n_components, width, rng)
@@ -169,16 +169,16 @@ def test_known_components_give_the_textbook_belief(kind, projection, n_component
 
 @kinds
 @pairs
-@pytest.mark.parametrize("rows", [1e4, 1e6])  # beyond, the twin itself rounds too much
+@pytest.mark.parametrize("rows", [1e4, 1e6])  # beyond this, the twin loses too many digits
 @pytest.mark.parametrize("labelled", [False, True], ids=["", "label"])
 def test_a_row_after_many_adds_what_it_should(kind, projection, rows, labelled):
-    """Beliefs of many rows change little by one more, and it is the change that has to be right."""
+    """One row changes a belief of many rows only a little, and this change must be accurate."""
     rng = np.random.default_rng(23)
     prior = some_prior(kind, 3, 2, rng)
     own = prior.components
     few = some_belief(kind, 3, 2, rng)
     start = Belief(few.a * rows / 20, few.means, few.kappa * rows / 50, few.nu * rows / 50, few.V * rows / 50)
-    start = believed(kind, prior, held(kind, prior, start), N_EFF)  # as it is after rounding
+    start = believed(kind, prior, held(kind, prior, start), N_EFF)  # after rounding
     x = few.means.mean(axis=0)
     for weight in (1.0, 2.5):
         labels = np.array([1]) if labelled else None
@@ -195,7 +195,7 @@ def test_a_row_after_many_adds_what_it_should(kind, projection, rows, labelled):
 @kinds
 @pairs
 def test_steps_that_forget_fade_the_belief_towards_the_prior(kind, projection):
-    """Larger steps: the row meets prior + keep * (belief - prior), in natural parameters, with responsibilities from before."""
+    """A larger step first moves the belief to prior + keep * (belief - prior), in natural parameters."""
     rng = np.random.default_rng(24)
     prior = some_prior(kind, 3, 2, rng)
     own = prior.components
@@ -294,11 +294,11 @@ def test_sweep_of_one_column_is_the_same_for_all_kinds(projection):
         np.testing.assert_allclose(scores, wanted_scores, rtol=1e-9)
 
 
-# The library, where a careless formula cancels: against the twin without rounding
+# The library where plain formulas cancel, against the twin in exact fractions
 
 
 def assert_near_exact(kind, prior, belief, x, rtol=1e-7):
-    """One step from a belief; of V only as much is asked as second moments about the origin can hold."""
+    """Check one step from a belief; V need only have the digits that second moments about the origin can hold."""
     found, scores = swept(kind, prior, belief, (x + prior.components.origin)[None])
     wanted, score = slow.step(kind, belief, x, nu0=prior.components.dof, exact=True)
     size = np.abs(natural(kind, wanted.means, column(wanted.kappa), wanted.V)).max()
@@ -322,7 +322,7 @@ def test_step_of_an_outlier_is_exact(kind, deviations, n_components):
 @kinds
 @pytest.mark.parametrize("doubt", [1e-3, 1e-6, 1e-9])
 def test_step_of_an_outlier_that_is_almost_certainly_of_one_component_is_exact(kind, doubt):
-    """Far rows shrink the precision if they are of a component, so that even a little doubt decides what is expected of it."""
+    """A distant row of a component shrinks its precision, so even a small doubt decides the expected precision."""
     rng = np.random.default_rng(15)
     prior = some_prior(kind, 2, 2, rng, dof=3.01)
     prior = MixturePrior(np.array([1.0, doubt]), prior.components)
@@ -379,7 +379,7 @@ def test_sweep_floors_the_degrees_of_freedom(kind, projection, nu0):
     ids=["kl", "second"],
 )
 def test_long_sweep_does_not_drift(kind, projection, rows):
-    """Millions of rows in one call, in many calls (each starts from statistics alone), and the twin at the end."""
+    """Millions of rows in one call, and in many calls (each starts from statistics), end at the belief of the twin."""
     rng = np.random.default_rng(22)
     last = 100
     prior = some_prior(kind, 3, 3, rng)
@@ -404,7 +404,7 @@ def test_long_sweep_does_not_drift(kind, projection, rows):
 @kinds
 @pairs
 def test_long_sweep_of_known_rows_counts_them(kind, projection):
-    """Components so far apart that every row is certain: each row adds one to everything, a million times."""
+    """Components are so far apart that every row is certain: each of a million rows adds one to each mass."""
     rng = np.random.default_rng(25)
     prior = some_prior(kind, 3, 2, rng)
     belief = some_belief(kind, 3, 2, rng)
@@ -420,7 +420,7 @@ def test_long_sweep_of_known_rows_counts_them(kind, projection):
 
 @pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
 def test_rows_beyond_all_measure_leave_a_finite_state(kind):
-    """Nearly constant columns, and then a row 1e180 of their deviations away."""
+    """Nearly constant columns, and then a row 1e180 standard deviations away."""
     rng = np.random.default_rng(5)
     for _ in range(25):
         X = np.zeros((16, 3))
@@ -438,7 +438,7 @@ def test_rows_beyond_all_measure_leave_a_finite_state(kind):
 
 
 def factored(V, wide):
-    """U and w with inverse(V) = U' diag(w) U, padded, by NumPy."""
+    """Return U and w with inverse(V) = U' diag(w) U, padded, by NumPy."""
     root = np.linalg.inv(np.linalg.cholesky(V))
     factor = np.zeros((len(V), wide))
     factor[:, : len(V)] = root / np.diag(root)[:, None]

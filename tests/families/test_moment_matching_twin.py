@@ -1,4 +1,4 @@
-"""The slow twin of Bayesian moment matching: Bayes' theorem by draws, the moments it claims to match, laws of a step."""
+"""The slow twin of Bayesian moment matching: Bayes' theorem by draws, the matched moments, laws of a step."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def draw(kind, belief, size, rng):
 
 
 def drawn_moments(kind, weights, means, precisions):
-    """What the twin calls moments, of each draw."""
+    """Return the moments of the twin, for each draw."""
     out = {"w": weights, "sum w^2": (weights**2).sum(axis=1), "log w": np.log(weights), "L": precisions}
     if kind == "full":
         out["L mu"] = np.einsum("nkij,nkj->nki", precisions, means)
@@ -86,7 +86,7 @@ def assert_drawn(found, wanted, trust, errors=5.5):
 @pytest.mark.parametrize("n_components", [1, 2, 3])
 @pytest.mark.parametrize("label, weight", [(-1, 1.0), (0, 0.6)], ids=["one row", "labelled, of weight 0.6"])
 def test_posterior_is_that_of_bayes(kind, width, n_components, label, weight):
-    """Draws from the belief, weighted by their likelihood (that of row and label to the power of the weight)."""
+    """The posterior mean of draws from the belief, weighted by the likelihood of row and label to the power of the weight."""
     rng = np.random.default_rng([width, n_components])
     belief = some_belief(kind, n_components, width, rng, spread=0.7)
     x = rng.normal(size=width)
@@ -137,11 +137,11 @@ def test_projection_keeps_the_moments_of_draws_from_the_posterior(kind, width, n
         assert_drawn({name: found[name] for name in kept}, wanted, np.ones(DRAWS))
 
 
-# The twin: what is matched is matched
+# The twin: matched moments
 
 
 def matched(kind, projection):
-    """Names of the moments that a projection keeps; tr(...) is a scalar made of them."""
+    """Return the names of the moments that a projection keeps; tr(...) is a scalar function of them."""
     weights = ["w", "sum w^2"] if projection[0] == "second-moments" else ["log w"]
     dof = {"kl": "log L", "second-moments": "tr(C L C L)" if kind == "full" else "L L"}[projection[1]]
     return [*weights, "L", "L mu", "mu L mu", dof]
@@ -169,7 +169,7 @@ def test_projection_has_the_moments_of_the_posterior(kind, projection, width):
         assert same == score
         found = with_trace(kind, slow.moments(kind, after))
         for name in matched(kind, projection):
-            if name == "tr(C L C L)":  # what exceeds its least value, d, is what counts
+            if name == "tr(C L C L)":  # compared is the excess over the least value, d
                 found[name], wanted[name] = found[name] - width, wanted[name] - width
             scale = np.abs(wanted[name]).max() if name != "log w" else 1.0
             np.testing.assert_allclose(found[name], wanted[name], rtol=1e-9, atol=1e-9 * scale, err_msg=name)
@@ -202,7 +202,7 @@ def test_twin_rounds_little_where_rows_are_sane(kind, width):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("nu0", [2.5, 30.0])
 def test_degrees_of_freedom_have_a_floor(kind, rule, nu0):
-    """A far row that may be of either of two components leaves little certainty; E[L] is matched nevertheless."""
+    """A distant row that may be of either of two components leaves a vague belief; E[L] is still matched."""
     belief, x = torn(kind, 2)
     p, terms, _ = slow.posterior(kind, belief, x)
     np.testing.assert_allclose(p, 0.5)

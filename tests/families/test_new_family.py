@@ -1,4 +1,4 @@
-"""The page about writing a family is run as it stands, and what it makes is held to every law."""
+"""The code of the page about new families runs as it stands, and its family obeys every law."""
 
 import inspect
 import json
@@ -35,7 +35,7 @@ NAME = "a_new_family"
 
 @pytest.fixture(scope="module")
 def page():
-    """What the blocks of the page make, one after the other, as one module."""
+    """Return the blocks of the page, executed in order, as one module."""
     module = ModuleType(NAME)
     sys.modules[NAME] = module
     text = PAGE.read_text(encoding="utf-8")
@@ -76,7 +76,7 @@ CASES = [
 ]  # fmt: skip
 
 
-# By default one setting of each way to learn; the others are slow.
+# By default one setting of each kind of algorithm; the others are slow.
 FEW = ({"algorithm": "em"}, {"algorithm": "boem"}, {"reservoir": 250}, {"n_components": "auto", "reservoir": 250})
 
 
@@ -91,7 +91,7 @@ def test_every_law_holds(page, options):
     "place", [place for place, one in enumerate(CASES) if one not in FEW], ids=lambda place: str(CASES[place])
 )
 def test_every_algorithm_is_held_to_a_law(page, place):
-    """Each setting that is slow with all laws is tried with one of them, in turn."""
+    """Each setting that is slow with all laws is tested with one law, in turn."""
     model = page.PredictiveMixture(**{"n_components": 2, "warm_up": 120, "random_state": 0, **CASES[place]})
     laws = list(applicable_laws(model))
     laws[place % len(laws)](model, page.rows[:300])
@@ -105,7 +105,7 @@ def test_it_is_an_estimator_of_scikit_learn(page):
 
 
 def mixture_of_family(page, **methods):
-    """An estimator of the page whose family has other methods."""
+    """Return an estimator of the page whose family has some methods replaced."""
     family = type("Changed", (page.Exponential,), methods)
     return type("ChangedMixture", (page.ExponentialMixture,), {"_family_of": lambda self, width: family(self.n_components)})
 
@@ -177,7 +177,7 @@ def test_divergences_are_near_the_exact_ones(page):
     prior = page.GammaPrior(np.full((2, 1), 2.0), np.ones((2, 1)))
     one = page.WaitStatistics.of(np.full(2, 1000.0), np.array([[1000.0], [2000.0]]))
     rates = family.readout("mean", prior, one).rate[:, 0]
-    exact = np.array([[a / b + b / a - 2.0 for b in rates] for a in rates])  # of two Exponentials, both ways
+    exact = np.array([[a / b + b / a - 2.0 for b in rates] for a in rates])  # of two Exponentials, in both directions
     np.testing.assert_allclose(family.separation(prior, one, one), 1000.0 * exact, rtol=0.2, atol=1e-9)
     np.testing.assert_array_equal(family.contrast(prior, one, one), 0.0)
     other = family.select_statistics(one, [1, 0])

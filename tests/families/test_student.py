@@ -22,7 +22,7 @@ kinds = pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
 
 
 def known(kind, name="mode", dof="each", rows=X):
-    """A family, its prior, and parameters and statistics of two steps of EM from made-up groups."""
+    """Return a family, its prior, and parameters and statistics after two steps of EM from made-up groups."""
     family, batch = Student(K, kind, 1e-6, dof), Batch(rows)
     geometry = family.geometry(batch)
     prior = family.prior(geometry, batch, SHARES)
@@ -74,7 +74,7 @@ def test_statistics_are_expected_over_hidden_precisions(kind, rows):
 
 @kinds
 def test_what_is_expected_of_distances_is_that_of_drawn_beliefs(kind):
-    """The readout of variational Bayes: precisions and means are drawn from the belief, and Gaussian logs averaged."""
+    """The readout of variational Bayes equals Gaussian log-densities averaged over draws of means and precisions."""
     family, prior, parameters, totals = known(kind, "expect_log", 5.0)
     belief, rng = family.gaussian.belief(prior, totals.as_moments()), np.random.default_rng(1)
     x, k, n, width = X[0], 0, 200_000, 3

@@ -1,4 +1,4 @@
-"""Tables are values: whatever is made of them, and whenever they are read, they are what they were."""
+"""Tables are values: later versions never change an earlier one."""
 
 import copy
 import gc
@@ -16,14 +16,14 @@ from headwater.families.table import Blend, Table, average_tables
 
 
 def held_bytes(table):
-    """Bytes that a version holds for itself, beside the store that the newest owns."""
+    """Return the bytes that a version holds besides the store of the newest version."""
     version = table._version
     own = version.store.rows.nbytes if version.store.newest == version.number else 0
     return own + sum(rows.nbytes for _, rows in version.saved)
 
 
 class Twin:
-    """A table, the dense array it should equal, a bound on the size of what went in, and its bits when it was made."""
+    """A table, the dense array that it should equal, a bound on its input, and its bits when it was made."""
 
     def __init__(self, table, dense, size):
         self.table, self.dense, self.size = table, dense, size
@@ -36,7 +36,7 @@ class Twin:
 
 
 def written(table, words, change):
-    """Open a table and add to its rows in place."""
+    """Return a table with something added to its rows, in place."""
     with table.opened(words) as (opened, slots, rows):
         for word, row in zip(words, change, strict=True):
             rows[slots[word] - 1] += row / opened.factor
@@ -210,7 +210,7 @@ def test_a_word_that_is_listed_twice_is_added_twice():
 
 def test_dense_tables_are_tables():
     matrix = np.random.default_rng(0).normal(size=(WIDTH, K))
-    table = Table.of_dense(matrix.copy())  # which is the table's from now on
+    table = Table.of_dense(matrix.copy())  # the table owns it from now on
     np.testing.assert_array_equal(np.asarray(table), matrix)
     np.testing.assert_array_equal(np.asarray(table + table.copy()), 2.0 * matrix)
     np.testing.assert_array_equal(np.asarray(table), matrix)
@@ -286,7 +286,7 @@ def test_an_old_version_that_was_read_costs_one_table_and_no_more():
     old = Table.of_dense(rng.uniform(size=(WIDTH, K)))
     wanted = np.asarray(old).copy()
     table = old.plus(words_of(0), np.ones((1, K)), 1.0)
-    np.testing.assert_array_equal(np.asarray(old), wanted)  # it has rows of its own now, which nobody changes
+    np.testing.assert_array_equal(np.asarray(old), wanted)  # it now has rows that no other version changes
     for _ in range(50):
         words = some_words(rng, 1)
         table = table.plus(words, np.ones((len(words), K)), 1.0)
@@ -308,7 +308,7 @@ def test_a_change_touches_only_its_words():
 
 @pytest.fixture
 def busy_threads():
-    """Threads that take turns as often as can be."""
+    """Let the interpreter switch threads as often as possible."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -316,7 +316,7 @@ def busy_threads():
 
 
 def side_by_side(*functions):
-    """Run functions on threads of their own, at once; return what they return."""
+    """Run each function on a thread, all at once, and return their results."""
     found, gate = [None] * len(functions), threading.Barrier(len(functions))
 
     def run(place):

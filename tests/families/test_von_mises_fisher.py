@@ -1,4 +1,4 @@
-"""Von Mises-Fisher components: densities by SciPy, beliefs by quadrature, divergences and draws by one another."""
+"""Von Mises-Fisher components: densities against SciPy, beliefs against quadrature, divergences against draws."""
 
 from itertools import pairwise
 
@@ -127,7 +127,7 @@ def test_a_sum_longer_than_its_rows_is_impossible():
 
 @pytest.mark.parametrize("width", [2, 3, 50, 200])
 def test_beliefs_of_rows_that_are_all_alike_are_finite(width):
-    """Concentrations are huge then, and the logarithms of both constants nearly cancel."""
+    """Concentrations are then very large, and the logarithms of both constants nearly cancel."""
     for rows in 10.0 ** np.arange(-6, 13, 3):
         for length in rows * np.array([0.0, 0.5, 1.0 - 1e-9, 1.0 - 1e-12]):
             found = expectations(width, np.array([rows]), np.array([length]))

@@ -1,4 +1,4 @@
-"""Whatever calls a user makes: the model can be saved and loaded after each of them, and goes on as if it never had been."""
+"""Random sequences of calls: after each, the model can be saved and loaded, and continues as if it had not been."""
 
 import logging
 
@@ -16,7 +16,7 @@ EVERY_ALGORITHM = (*ALGORITHMS, hw.Auto(batch_size=20), hw.OnlineEM(batch_size=2
 
 @pytest.fixture(autouse=True)
 def quiet():
-    """What is set by hand may be overwritten, and says so."""
+    """Silence the warning that a parameter set by hand is overwritten."""
     logging.disable(logging.WARNING)
     yield
     logging.disable(logging.NOTSET)

@@ -16,7 +16,7 @@ NAMES = ["at:hour_sin", "at:hour_cos", "at:weekday_sin", "at:weekday_cos", "at:d
 
 
 def wanted(times, clock=True):
-    """The parts by hand; NaN where there is no date."""
+    """Return the parts computed by hand; NaN where there is no date."""
     out = []
     for time in times:
         if time is None:
@@ -29,7 +29,7 @@ def wanted(times, clock=True):
 
 
 def sources(tmp_path):
-    """The same times in several containers and files."""
+    """Return the same times in several containers and files."""
     table = pa.table({"at": pa.array(TIMES, pa.timestamp("ms")), "x": np.arange(5.0)})
     pq.write_table(table, tmp_path / "times.parquet")
     text = "at,x\n" + "".join(f"{'' if time is None else time.isoformat(sep=' ')},{at}\n" for at, time in enumerate(TIMES))

@@ -1,4 +1,4 @@
-"""Model files that the first release wrote: they load to the numbers that it answered, and go on learning."""
+"""Model files of the first release: they load, give the same answers, and go on learning."""
 
 import json
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_a_file_of_the_first_release(name, tmp_path):
     first, _, last = every_model.stream_of(kind, sizes=(30, 70, 50), seed=3)
     model = hw.load(FILES / f"{name}.hw")
     assert model.n_samples_seen_ == expected["rows"]
-    # In a warm-up a start is looked for when the model is read, and rounding moves where its climb ends.
+    # In the warm-up a start is searched for when the model is read, and its end depends on rounding.
     tolerance = 1e-4 if name.endswith("warm-up") else 1e-9
     np.testing.assert_allclose(scores(model, kind, first), expected["scores"], rtol=tolerance, atol=tolerance)
     for answer, values in expected["answers"].items():

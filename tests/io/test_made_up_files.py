@@ -1,4 +1,4 @@
-"""Whatever was saved can be loaded; and whatever else is loaded answers, learns, merges and is saved, or is refused."""
+"""Every saved file can be loaded. Any other file is refused, or its model answers, learns, merges and can be saved."""
 
 import os
 import subprocess
@@ -32,11 +32,11 @@ def remade(header, arrays, name, array):
     return container.to_bytes(header, {**arrays, name: array})
 
 
-# What was saved can be loaded
+# Saved files can be loaded
 
 
 def test_scores_that_are_equal_can_be_kept():
-    """The mean of equal numbers is not always one of them."""
+    """Because of rounding, the mean of equal numbers may differ from them."""
     for scores in (
         np.repeat([-1.1, -3.3, -0.7], 3 * COMPRESSION_SCORES),
         np.full(5 * COMPRESSION_SCORES, -np.pi),
@@ -49,7 +49,7 @@ def test_scores_that_are_equal_can_be_kept():
 
 
 def test_histories_whose_means_fall_by_rounding_can_be_read():
-    """They were written before, and are put right."""
+    """Earlier versions wrote such files; they are corrected."""
     found = History().after(np.full(2 * COMPRESSION_SCORES, -1.0), 0, 2 * COMPRESSION_SCORES).to_dict()
     scores = found["windows"][1]["scores"] or found["windows"][0]["scores"]
     scores[1] -= 1e-15
@@ -75,7 +75,7 @@ def test_rows_with_and_without_weights_are_joined():
 
 
 def test_a_race_that_goes_on_can_be_loaded():
-    """Rows of its warm-up have weights, and those after it not."""
+    """Rows of its warm-up have weights, and later rows have none."""
     model = made_up_files.SITUATIONS["race"][1]()
     for chunk in every_model.stream_of("chain", (90, 50), 7):
         model.partial_fit(**chunk)
@@ -84,7 +84,7 @@ def test_a_race_that_goes_on_can_be_loaded():
 
 
 def test_drawn_topics_may_have_words_and_no_documents():
-    """Shares of topics are counted in draws, and words by what is expected of them."""
+    """Shares of topics are counts of draws, and counts of words are expectations."""
     documents = np.random.default_rng(0).multinomial(20, [0.5, 0.3, 0.2], size=60).astype(float)
     for row in ([0.0, 20.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 20.0]):
         model = hw.LatentDirichletAllocation(2, warm_up=60, random_state=0, algorithm=hw.SimulatedEM(batch_size=20))
@@ -93,7 +93,7 @@ def test_drawn_topics_may_have_words_and_no_documents():
 
 
 def test_a_stream_that_begins_to_watch_for_drift_can_be_loaded():
-    """It keeps no rows yet by which it could expect anything."""
+    """It has no kept rows yet, and so no expected score."""
     model = hw.GaussianMixture(2, warm_up=60, random_state=0).partial_fit(rows_of("rounded", 100))
     model = model_file.from_bytes(container.to_bytes(*model_file.pack(model, raw_rows=False))).set_params(half_life="auto")
     for _ in range(3):
@@ -102,7 +102,7 @@ def test_a_stream_that_begins_to_watch_for_drift_can_be_loaded():
 
 
 def test_merged_models_of_one_component_can_be_loaded():
-    """No other assignment is possible, so it would have cost infinitely more."""
+    """No other assignment is possible, so its cost is infinite."""
     parts = [hw.GaussianMixture(1, warm_up=50, random_state=seed).partial_fit(RNG.normal(size=(90, 2))) for seed in (0, 1)]
     report = model_file.from_bytes(model_file.to_bytes(hw.merge(parts))).merge_report_
     assert report.matches[0].margin.tolist() == [np.inf]
@@ -113,7 +113,7 @@ def rows_of(data, n, width=4):
 
 
 def assert_saved_models_load(kind, algorithm, data, **options):
-    """At every stage of a stream, whole and without raw rows, merged, and by a checkpoint."""
+    """Check files at every stage of a stream: whole, without raw rows, merged, and from a checkpoint."""
     model = blank(kind, algorithm, **options)
     X = rows_of(data, 300)
     monitor = hw.Monitor(model)
@@ -146,7 +146,7 @@ def test_whatever_was_saved_can_be_loaded(kind, data):
 
 
 def test_a_refined_stream_that_was_saved_without_its_rows_can_be_loaded():
-    """Statistics that were restated from a few rows with ties may be none that rows could have made."""
+    """Statistics that were restated from a few rows with ties may be impossible for any rows."""
     rows = np.round(np.random.default_rng(92).normal(size=(300, 4)))
     model = hw.GaussianMixture(2, warm_up=60, random_state=0, reservoir=100)
     for part in (slice(50), slice(50, 150), slice(150, 300)):
@@ -172,10 +172,10 @@ def test_whatever_was_saved_by_any_algorithm_can_be_loaded(kind, algorithm):
             try:
                 assert_saved_models_load(kind, "auto" if options else algorithm, data, **options)
             except ValueError as error:
-                assert "which 'auto' chose" in str(error), (data, error)  # two that have grown apart are not merged
+                assert "which 'auto' chose" in str(error), (data, error)  # rivals that differ in number are not merged
 
 
-# What was made up is refused, or is sound
+# Made-up files are refused or sound
 
 FEW = 4  # changes to each file; there are many of them where tests may take long
 
@@ -185,7 +185,7 @@ def test_made_up_files_are_refused_or_sound(situation):
     header, arrays = made_up_files.file_of(situation)
     kind = made_up_files.SITUATIONS[situation][0]
     assert not made_up_files.refused_or_sound(container.to_bytes(header, arrays), kind)
-    seed = crc32(situation.encode()) % 1000 + 1500  # so that all together are changed in every way, whatever comes to them
+    seed = crc32(situation.encode()) % 1000 + 1500  # so that every kind of change is applied to some file
     refused = []
     for data in made_up_files.made_up(header, arrays, 10 * FEW, seed):
         refused.append(made_up_files.refused_or_sound(data, kind))
@@ -197,7 +197,7 @@ def test_made_up_files_are_refused_or_sound(situation):
 @pytest.mark.slow
 @pytest.mark.parametrize("situation", made_up_files.SITUATIONS)
 def test_many_made_up_files_are_refused_or_sound(situation):
-    """Every array is changed several times."""
+    """Each array is changed several times."""
     header, arrays = made_up_files.file_of(situation)
     for data in made_up_files.made_up(header, arrays, max(300, 6 * len(arrays)), 1):
         made_up_files.refused_or_sound(data, made_up_files.SITUATIONS[situation][0])
@@ -223,7 +223,7 @@ print("sound")
 
 @pytest.mark.slow
 def test_no_file_makes_a_kernel_leave_its_arrays(tmp_path):
-    """With the bounds of every array checked in every kernel."""
+    """All kernels check the bounds of all arrays here."""
     here = Path(__file__).parents[1]
     paths = os.pathsep.join([str(here), str(Path(hw.__file__).parents[1])])
     given = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": paths}
@@ -235,7 +235,7 @@ def test_no_file_makes_a_kernel_leave_its_arrays(tmp_path):
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_open_sequences_whose_statistics_are_not_those_of_their_states_are_refused(place):
-    """The next row would make statistics of them that no rows could have made, and the file that is saved then is refused."""
+    """The next row would lead to impossible statistics, and the file saved then would be refused."""
     header, arrays = made_up_files.file_of("steps")
     name = f"state/carry/apart/0/{place}"
     array = arrays[name].copy()
@@ -246,7 +246,7 @@ def test_open_sequences_whose_statistics_are_not_those_of_their_states_are_refus
 
 @pytest.mark.parametrize("number", [-1, 1, 1000])
 def test_groups_that_no_model_has_are_refused(number):
-    """A kernel would take them for places in its arrays."""
+    """A kernel would use them as indices of its arrays."""
     header, arrays = made_up_files.file_of("markov")
     name = "state/parameters/components/groups"
     array = arrays[name].copy()
@@ -256,7 +256,7 @@ def test_groups_that_no_model_has_are_refused(number):
 
 
 def test_rows_that_are_kept_for_nothing_are_refused():
-    """Learning would ask when the stream heals next."""
+    """Learning needs the time of the next search, which such a file does not have."""
     header, arrays = made_up_files.file_of("gaussian")
     assert header["state"]["reservoir"] is not None
     header = {**header, "state": {**header["state"], "healing": None}}
@@ -265,7 +265,7 @@ def test_rows_that_are_kept_for_nothing_are_refused():
 
 
 def test_widths_that_no_number_of_symbols_makes_are_refused():
-    """A kernel would read beyond its groups."""
+    """A kernel would read beyond the end of its groups."""
     header, arrays = made_up_files.file_of("markov warm-up")
     header |= {"width": header["width"] + 1, "results": {**header["results"], "n_features_in_": header["width"] + 1}}
     with pytest.raises(Damaged, match="first symbols and steps"):
@@ -297,7 +297,7 @@ def test_files_that_would_answer_by_no_numbers_are_refused(situation, name, numb
         model_file.from_bytes(remade(header, arrays, name, np.full_like(arrays[name], number)))
 
 
-# What would be refused only when it has been learned from, merged and saved again.
+# Files that would be refused only after learning, merging and saving.
 
 
 def test_averages_whose_counts_disagree_are_refused():
@@ -310,7 +310,7 @@ def test_averages_whose_counts_disagree_are_refused():
 
 @pytest.mark.parametrize("kind", ["topics", "multinomial", "markov"])
 def test_tables_whose_counts_are_not_their_lengths_are_refused(kind):
-    """Tables of averages, too, which are held in two parts."""
+    """So are tables of averages, which have two parts."""
     algorithm = hw.SimulatedEM(batch_size=20) if kind == "topics" else hw.OnlineEM(batch_size=20)
     header, arrays = made_up_files.packed(made_up_files.learned(kind, {"algorithm": algorithm}, (100, 60, 60)))
     for place in ("average", "statistics"):
@@ -326,7 +326,7 @@ def test_tables_whose_counts_are_not_their_lengths_are_refused(kind):
 
 @pytest.mark.parametrize("kind", ["gaussian", "multinomial", "regression"])
 def test_parts_that_have_not_learned_all_rows_are_refused(kind):
-    """Rows that are kept would lie outside of the stream."""
+    """The places of kept rows would lie outside of the stream."""
     header, arrays = made_up_files.packed(made_up_files.learned(kind, {"parts": 2}))
     assert header["state"]["reservoir"] is not None
     header["state"]["parts"][1]["pending"] = None
@@ -349,7 +349,7 @@ def test_files_with_more_components_than_anybody_could_start_are_refused(number)
         model_file.from_bytes(container.to_bytes(header, arrays))
 
 
-# Parameters and weights have the limits that files have
+# Limits of parameters and weights are those of files
 
 
 @pytest.mark.parametrize("kind", CHUNKS, ids=lambda kind: kind.__name__)
@@ -411,7 +411,7 @@ def test_weights_beyond_all_limits_are_refused():
         hw.LatentDirichletAllocation(2).partial_fit(np.full((80, 2), 1e-320))
 
 
-# Places that are no files
+# Paths that are not files
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")

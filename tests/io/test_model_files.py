@@ -1,4 +1,4 @@
-"""Model files: what comes back is what was saved, and what was not saved by headwater is refused in one sentence."""
+"""Model files: a loaded model equals the saved one, and files that headwater did not write are refused in one sentence."""
 
 import json
 import os
@@ -84,7 +84,7 @@ MORE = {
 
 @pytest.fixture(scope="module")
 def files():
-    """The bytes of a file of each model."""
+    """Return the bytes of a file of each model."""
     return {name: container.to_bytes(*model_file.pack(make())) for name, make in MODELS.items()}
 
 
@@ -283,7 +283,7 @@ def test_files_that_are_none(tmp_path, content, sentence):
 
 
 def remade(data, change):
-    """The file with something about its header or arrays changed, and a digest that fits."""
+    """Return the file with a changed header or changed arrays, and a valid digest."""
     header, arrays = container.from_bytes(data)
     change(header, arrays)
     header.pop("format") if header.get("format") == 1 else None
@@ -334,13 +334,13 @@ def test_made_up_files_are_refused(files, name):
 
 
 def test_symbols_beyond_the_table_are_refused(files):
-    """A kernel would read beyond its memory."""
+    """A kernel would read beyond the end of its arrays."""
     with pytest.raises(Damaged, match="whole numbers from 0 to 3"):
         model_file.from_bytes(remade(files["symbols"], lambda h, a: a["state/buffer/X"].fill(1e6)))
 
 
 def test_rows_of_another_width_are_refused(tmp_path):
-    """A kernel would write beyond its memory."""
+    """A kernel would write beyond the end of its arrays."""
     X = rows(40, 3)
     data = model_file.to_bytes(hw.RegressionMixture(1, random_state=0).partial_fit(X, X[:, 0]))
 
@@ -352,7 +352,7 @@ def test_rows_of_another_width_are_refused(tmp_path):
 
 
 def test_random_states_beyond_their_memory_are_refused():
-    """NumPy would read beyond it."""
+    """NumPy would read beyond the end of its array."""
     model = hw.GaussianMixture(1, random_state=np.random.RandomState(0)).partial_fit(rows(20))
     data = model_file.to_bytes(model)
     for place in (-1, 625, 10**8):
@@ -407,7 +407,7 @@ def test_words_beyond_the_table_are_refused(files):
 
 
 def mutants(data, number, seed):
-    """Files with bytes changed, cut out, doubled or swapped: as they are, and with a digest that fits."""
+    """Yield files with bytes changed, cut out, doubled or swapped, with the old digest and with a valid one."""
     rng = np.random.default_rng(seed)
     size = struct.unpack("<Q", data[:8])[0]
     for _ in range(number):
@@ -428,7 +428,7 @@ def mutants(data, number, seed):
 
 
 def damage(tree, rng):
-    """A tree with one of its leaves, chosen at random, changed."""
+    """Return a tree with one random leaf changed."""
     places = []
 
     def walk(node):
@@ -444,7 +444,7 @@ def damage(tree, rng):
 
 
 def hostile(data, number, seed):
-    """Files whose header or arrays were changed by somebody who knows how to make a digest."""
+    """Yield files with a changed header or changed arrays, and a valid digest."""
     rng = np.random.default_rng(seed)
     for _ in range(number):
 
@@ -475,7 +475,7 @@ def hostile(data, number, seed):
 
 
 def assert_refused_or_sound(data, name):
-    """A file is refused in one sentence, or what it holds can be read, and goes on learning or refuses to."""
+    """Check that a file is refused in one sentence, or that its model answers, and learns or refuses to."""
     try:
         model = model_file.from_bytes(data)
     except (Damaged, OSError) as error:

@@ -1,4 +1,4 @@
-"""A policy whose record files hold touches no other file: it says what its record is like, and what is wrong with one."""
+"""A policy with a stored record needs no change elsewhere: it gives a blank record, and finds what is wrong with one."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""Reservoirs in model files and messages: what comes back is what was there, and nothing else is believed."""
+"""Reservoirs in model files and messages: they are read as they were written, and all others are refused."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ SPARSE = SparseRows(COUNTS.data, COUNTS.indices.astype(np.int32), COUNTS.indptr.
 
 
 def sampled(model, batch, capacity=40, room=2**30, **options):
-    """The model with a reservoir of rows that came in chunks."""
+    """Return the model with a reservoir, after rows in chunks."""
     reservoir = Reservoir(7, capacity, room)
     for at in range(0, len(batch), 30):
         reservoir = add_rows(reservoir, batch[at : at + 30], at, **options)
@@ -215,7 +215,7 @@ def test_a_reservoir_that_has_seen_nothing():
 
 
 def test_a_warm_up_with_a_sample_is_refused():
-    """Rows of a warm-up wait as they came; a sample is kept of streams alone."""
+    """The warm-up keeps all of its rows; only a stream after it has a sample."""
     header, arrays = model_file.pack(hw.GaussianMixture(2, random_state=0).partial_fit(X))
     other, samples = model_file.pack(gaussian())
     header["state"]["reservoir"] = other["state"]["reservoir"]

@@ -1,4 +1,4 @@
-"""Models that a user can make by few calls, whose files were refused or went on otherwise than they."""
+"""Models of a few calls whose files were once refused, or continued differently."""
 
 import made_up_files
 import numpy as np
@@ -19,7 +19,7 @@ def loaded(model):
 
 
 def test_one_component_of_many_can_be_saved():
-    """It has few of the rows that were learned."""
+    """The component has few of the learned rows."""
     X = 20.0 * np.repeat(np.arange(20), 20)[:, None] + RNG.normal(size=(400, 2))
     pruned = hw.GaussianMixture(20, random_state=0).fit(X).prune(0.9)
     assert loaded(pruned).weights_.tolist() == [1.0]
@@ -28,7 +28,7 @@ def test_one_component_of_many_can_be_saved():
 
 @pytest.mark.parametrize("kind", ["multinomial", "markov", "gaussian"])
 def test_a_model_is_pruned_with_the_prior_that_it_was_learned_with(kind):
-    """A prior that was set since has another shape, perhaps, and is refused when learning goes on, as in the whole model."""
+    """A prior that was set since may have another shape. It is refused when learning continues, as in the unpruned model."""
     name, value = {
         "multinomial": ("probability_concentration_prior", np.linspace(0.1, 2.0, 6)),
         "markov": ("transmat_prior", 3.0),
@@ -45,7 +45,7 @@ def test_a_model_is_pruned_with_the_prior_that_it_was_learned_with(kind):
 
 
 def test_components_that_statistics_hold_are_not_pruned():
-    """Passes of a fit report parameters that are one step ahead of the statistics: here all rows change their component."""
+    """A fit reports parameters one step ahead of the statistics: here all rows change their component in this step."""
     rows = np.random.default_rng(0).normal(size=(70, 4))
     model = hw.MultinomialMixture(2, random_state=0, warm_up=60, warm_start=True).partial_fit(np.abs(np.round(rows, 1)) + 0.1)
     model.partial_fit(np.full((2, 4), 1e30)).fit(np.full((70, 4), 1e30))
@@ -55,7 +55,7 @@ def test_components_that_statistics_hold_are_not_pruned():
 
 
 def test_tables_are_saved_with_their_factor():
-    """A table that is the same but for its factor makes scores whose last digits differ."""
+    """A table with another factor gives scores that differ in the last digits."""
     model = hw.MultinomialMixture(1, random_state=0, warm_up=60, algorithm=hw.Auto(batch_size=20))
     model.partial_fit(1e9 + DOCUMENTS)
     branch = model.branch().branch()
@@ -78,7 +78,7 @@ def test_words_that_rounding_leaves_in_an_empty_component_are_no_damage():
 
 
 def test_heavy_sequences_can_be_merged():
-    """Rows weigh so much that the rounding of a sum of counts, which fell below zero, outweighs the prior."""
+    """With heavy rows, the rounding of a sum of counts, which fell below zero, is larger than the prior."""
     models = [hw.MarkovMixture(2, n_symbols=4, warm_up=60, random_state=0, half_life="auto") for _ in range(2)]
     models[0].partial_fit(np.zeros((1, 4), dtype=int))
     start = models[0].branch().partial_fit(np.zeros((7, 4), dtype=int), sample_weight=np.full(7, 1e20))
@@ -89,7 +89,7 @@ def test_heavy_sequences_can_be_merged():
 
 @pytest.mark.parametrize("parts", [1, 2])
 def test_a_stream_whose_reservoir_is_about_to_be_full_goes_on_as_if_it_had_not_been_saved(parts):
-    """What came last is sorted in when the model is saved: whether all rows found room must not depend on it."""
+    """Saving sorts the latest rows into the reservoir: whether all rows have room must not depend on it."""
     rng = np.random.default_rng(0)
     model = hw.GaussianMixture(2, warm_up=60, random_state=0, reservoir=100, parts=parts, algorithm=hw.Auto(batch_size=20))
     model.partial_fit(rng.normal(size=(72, 4)))
@@ -102,7 +102,7 @@ def test_a_stream_whose_reservoir_is_about_to_be_full_goes_on_as_if_it_had_not_b
 
 
 def test_statistics_are_those_that_their_algorithm_keeps():
-    """Learning would ask for masses that the others do not have."""
+    """Other algorithms have no such masses."""
     for situation, other in (("gaussian", "moment-matching"), ("matched", "boem")):
         header, arrays = made_up_files.file_of(situation)
         header["parameters"]["algorithm"] = other

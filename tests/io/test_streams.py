@@ -1,4 +1,4 @@
-"""Streams: the same rows out of every format, cut in the same places, again and again."""
+"""Streams: every format gives the same rows in the same chunks, in every pass."""
 
 import os
 import subprocess
@@ -90,7 +90,7 @@ def test_standard_input(kind, packed, tmp_path, monkeypatch):
     with write(tmp_path, kind, X, packed).open("rb") as file:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=file))
         stream = hw.stream("-", chunk_rows=32)
-        assert stream.total_rows in (None, 100)  # looking at it takes nothing away
+        assert stream.total_rows in (None, 100)  # looking at the head takes no rows away
         assert np.array_equal(dense(stream), X)
         with pytest.raises(ValueError, match="standard input can be read only once"):
             iter(stream)
@@ -164,7 +164,7 @@ def test_shuffling_is_a_permutation_that_the_seed_decides(tmp_path):
     assert not np.array_equal(orders[0], orders[2])
     for order in orders:
         assert np.array_equal(np.sort(order), rows[:, 0])
-        assert np.array_equal(np.sort(order[:400]), rows[:400, 0])  # no more than the buffer is mixed
+        assert np.array_equal(np.sort(order[:400]), rows[:400, 0])  # rows are mixed within the buffer only
     assert np.corrcoef(orders[0][:400], rows[:400, 0])[0, 1] < 0.2
 
 

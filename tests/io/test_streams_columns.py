@@ -1,4 +1,4 @@
-"""Columns of streams: which are learned from, what becomes of categories and of missing values, and what is refused."""
+"""Columns of streams: selection, categories, missing values, and errors."""
 
 import json
 from types import SimpleNamespace
@@ -64,7 +64,7 @@ def test_categories_are_one_hot(mixed, tmp_path):
     assert dense(stream).tolist() == [[1, 1, 0, 0, 1], [2, 0, 1, 1, 0], [3, 1, 0, 0, 1]]
     new = tmp_path / "new.csv"
     new.write_text("kind,more,x,when\nelm,1,4,2020-01-02\n")
-    assert dense(hw.stream(new, like=stream)).tolist() == [[4, 0, 1, 0, 0]]  # a new level is none of the known ones
+    assert dense(hw.stream(new, like=stream)).tolist() == [[4, 0, 1, 0, 0]]  # a new level is 0 in all columns
     many = tmp_path / "many.csv"
     refused(
         many, "x,k\n" + "".join(f"1,k{i}\n" for i in range(1001)), "'k' of .* has 1001 different values", categories="one-hot"
@@ -128,7 +128,7 @@ def test_missing_values(policy, rows, suffix, tmp_path):
 
 def test_types_of_csv_do_not_depend_on_the_first_block(tmp_path):
     path = tmp_path / "late.csv"
-    many = "1,2\n" * 400_000  # more than the megabyte that is looked at
+    many = "1,2\n" * 400_000  # more than the first megabyte, which decides the types
     path.write_text(f"a,b\n{many}1.5,1e3\n")
     last = list(hw.stream(path))[-1]
     assert last.X[-1].tolist() == [1.5, 1000.0]
@@ -431,6 +431,6 @@ def test_rows_keep_their_numbers_when_others_are_dropped(tmp_path):
 
 
 def test_names_that_are_counted_are_asked_about(tmp_path):
-    """As pandas writes a frame without names: learned as a row, they would go unnoticed."""
+    """pandas writes a frame without names in this way; the numbers would be learned as a row without notice."""
     refused(tmp_path / "counted.csv", "0,1,2\n0.5,0.1,0.2\n", "may have names in its first row")
     assert len(next(iter(hw.stream(tmp_path / "counted.csv", header=True)))) == 1

@@ -1,4 +1,4 @@
-"""Damaged files: a stream gives finite rows or one sentence, and never hangs, crashes, or says anything else."""
+"""Damaged files: a stream gives finite rows or raises one sentence, and never hangs or crashes."""
 
 import contextlib
 import signal
@@ -23,11 +23,11 @@ COMPLETE = (
     "sparse npz",
     "docword",
     "mtx",
-)  # formats that know their end
+)  # formats with a known end
 
 
 def mutated(data, rng):
-    """Damage some bytes: flipped, cut, doubled, left out, or replaced by what readers do not like."""
+    """Return the bytes damaged: flipped, cut, doubled, left out, or replaced by difficult values."""
     data = bytearray(data)
     for _ in range(rng.integers(1, 5)):
         if not data:

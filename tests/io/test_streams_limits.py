@@ -1,4 +1,4 @@
-"""What files may hold at most: each limit ends in a sentence, none in a crash. And pipes, whose rows are there as they come."""
+"""Limits of files: each raises a sentence, and none crashes. And pipes, whose rows are returned as they arrive."""
 
 import json
 import os
@@ -60,7 +60,7 @@ WIDE = 200
 
 @pytest.mark.parametrize("ending", ["csv", "headless.csv", "tsv", "jsonl", "svm", "txt", "seq"])
 def test_rows_that_are_longer_than_the_first_look_are_read(tmp_path, monkeypatch, ending):
-    """As those of 150,000 columns are: the look goes on until it has seen a whole row."""
+    """Rows of 150,000 columns are so long: the reader looks at one whole row at least."""
     for module in (byte_streams, sources, delimited, delimited_head, lines, json_lines):
         monkeypatch.setattr(module, "HEAD_BYTES", 256)
     for module in (lines, svmlight):
@@ -149,7 +149,7 @@ def test_a_decimal_comma_that_comes_late_is_explained(tmp_path, monkeypatch):
 
 
 class Typed:
-    """A pipe with a name that lines are written to one by one."""
+    """A named pipe to which lines are written one by one."""
 
     def __init__(self, path):
         os.mkfifo(path)
@@ -195,7 +195,7 @@ LIVE = {
 @pytest.mark.parametrize("case", LIVE)
 @pytest.mark.parametrize("chunk_rows", [1, "auto"])
 def test_rows_of_a_pipe_are_there_before_the_next_ones_come(tmp_path, model, case, chunk_rows):
-    """Each line is written when the one before it was answered; a reader that waits for more would wait for ever."""
+    """Each line is written after the answer to the line before; a reader that waits for more would wait for ever."""
     form, first, typed, options = LIVE[case]
     pipe = Typed(tmp_path / "pipe")
     found = []

@@ -1,4 +1,4 @@
-"""Documents, sequences and sparse rows out of streams."""
+"""Streams of documents, sequences and sparse rows."""
 
 import numpy as np
 import pyarrow as pa

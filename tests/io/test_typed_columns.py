@@ -1,4 +1,4 @@
-"""Streams that pass columns on as they are, to models of tables."""
+"""Streams that pass columns to models of tables with their types."""
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ TABLE.loc[RNG.random(900) < 0.1, "color"] = None
 
 @pytest.fixture(params=["csv", "parquet", "jsonl", "arrow", "frame"])
 def data(request, tmp_path):
-    """The table as a file of each format, or in memory."""
+    """Return the table as a file of each format, or in memory."""
     path = tmp_path / f"table.{request.param}"
     if request.param == "csv":
         TABLE.to_csv(path, index=False)
@@ -57,7 +57,7 @@ def test_shuffled_and_collected_rows_are_the_same_rows(data):
     assert whole.X[[3, 5]].table["color"].to_pylist() == [None if pd.isna(one) else one for one in TABLE["color"][[3, 5]]]
 
 
-@pytest.mark.filterwarnings("default")  # a column that is left out is said by a warning, which the command prints
+@pytest.mark.filterwarnings("default")  # a warning names the column that is left out, and the command prints it
 def test_the_command_line_learns_a_file_that_nobody_prepared(tmp_path, capsys):
     data, model = tmp_path / "table.csv", tmp_path / "table.hw"
     TABLE.assign(number=np.arange(900)).to_csv(data, index=False)
@@ -68,7 +68,7 @@ def test_the_command_line_learns_a_file_that_nobody_prepared(tmp_path, capsys):
     assert learned.n_components_ == 2 and learned.columns_["color"] == "categorical"
     assert main(["score", str(model), str(data)]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 901
-    assert main(["fit", str(model), str(data), "-o", str(model)]) == 0  # goes on with the columns that it knows
+    assert main(["fit", str(model), str(data), "-o", str(model)]) == 0  # continues with its columns
     assert hw.load(model).n_samples_seen_ == 1800
     assert main(["report", str(model), str(data), "-o", str(tmp_path / "page.html")]) == 0
     page = (tmp_path / "page.html").read_text(encoding="utf8")

@@ -26,7 +26,7 @@ def family_of(k, grouped=False, given=None):
 
 
 def counts(rng, n=12):
-    """Rows with every oddity: empty, of one word, of thousands of counts, and of weights that are not whole."""
+    """Return rows of all kinds: empty, of one word, of thousands of counts, and with weights that are not whole."""
     X = rng.poisson(0.6, (n, V)).astype(float)
     X[1] = 0.0
     X[2] = np.eye(V)[5]
@@ -37,7 +37,7 @@ def counts(rng, n=12):
 
 
 def held_sparse(X, rng):
-    """The rows as a slice out of the middle of others, with some zeros stored."""
+    """Return the rows as a slice of a larger matrix, with some zeros stored."""
     stored = (X != 0.0) | (rng.uniform(size=X.shape) < 0.1)
     around = [rng.uniform(size=(3, X.shape[1])) < 0.5 for _ in range(2)]
     mask = np.vstack([around[0], stored, around[1]])
@@ -48,7 +48,7 @@ def held_sparse(X, rng):
 
 
 def prior_of(shape, k, rng):
-    """What the user would give, and the Dirichlet parameters and the shift of a mode that it stands for, dense."""
+    """Return a prior as a user gives it, and as dense Dirichlet parameters with the shift of a mode."""
     given = {
         "default": None,
         "number": 1.5,
@@ -56,12 +56,12 @@ def prior_of(shape, k, rng):
         "components": rng.uniform(1.1, 4.0, (k, V)),
     }[shape]
     if given is None:
-        return None, np.full((V, k), 0.1), 0.0  # is added to counts, whatever is read out
+        return None, np.full((V, k), 0.1), 0.0  # is added to counts, for every readout
     return given, np.broadcast_to(np.reshape(np.transpose(given), (V if np.ndim(given) else 1, -1)), (V, k)), 1.0
 
 
 def random_totals(rng, k, grouped=False, factor=0.01):
-    """Totals of which only some words are held, as a record and dense."""
+    """Return totals that hold only some words, as a record and dense."""
     words = rng.permutation(V)[: V - 5].astype(np.int32)
     table = factor * Table.of_words(V, words, rng.gamma(0.5, 1000.0, (len(words), k)))
     dense = np.asarray(table)

@@ -15,7 +15,7 @@ GAINS = np.array([1.0, 0.5, 2.0, 1.0, 1.5, 0.8])
 
 
 def uneven(angles):
-    """Six sensors at uneven places along a line, of different gains."""
+    """Return the steering of six sensors at uneven places along a line, with different gains."""
     return GAINS * np.exp(1j * np.pi * np.outer(np.sin(angles), PLACES))
 
 
@@ -82,7 +82,7 @@ def test_rows_are_added_to_those_that_wait():
 
 
 def test_information_is_fishers():
-    """Gains of a linear array do not depend on the direction, so that power and noise take nothing of it away."""
+    """Gains of a linear array do not depend on the direction, so unknown power and noise cost no information about it."""
     X = snapshots(np.random.default_rng(2), 40, 0.5)
     parameters = ArrivalParameters(-0.9, 1.3, 0.4, *LINEAR.steered(-0.9))
     found = Arrival(LINEAR).summarize(parameters, Batch(X)).statistics.information[0]
@@ -126,7 +126,7 @@ def test_no_optimiser_finds_better(sensors):
 
 
 def test_of_two_lobes_the_higher_is_found():
-    """Two sources of nearly the same power, between points of the grid or on them: never the lower one."""
+    """With two sources of nearly equal power, between grid points or on them, the peak is never that of the weaker one."""
     sensors = LinearSensors(8, 0.5)
     fine = sensors.vectors(np.linspace(-np.pi, np.pi, 1000))
     for seed in range(100):
@@ -168,7 +168,7 @@ def test_divergence_of_two_models():
 
 
 def test_sensors_that_are_all_heard_have_no_noise_filled_in():
-    """Weights summed in two orders differ by rounding: what seems to be missing would have a negative power."""
+    """Sums of weights in two orders differ by rounding, so the power of missing sensors could come out negative."""
     sensors = LinearSensors(M, 0.5)
     parameters = ArrivalParameters(0.0, 0.0, 1.0, *sensors.steered(0.0))
     for seed in range(40):

@@ -20,7 +20,7 @@ D = 2
 
 @dataclass
 class GappedRowsTwin:
-    """What one row with gaps says, by the readouts and E-steps of the family, which have slow twins of their own."""
+    """The statistics of one row with gaps, by the readouts and E-steps of the family, which have slow twins."""
 
     family: Any
     prior: Any
@@ -87,7 +87,7 @@ def test_sweep_with_gaps_equals_the_naive_recursion(kind, name, shape, rule):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", SEQUENCES)
 def test_gaps_that_begin_late_lose_nothing(kind, shape):
-    """Rows without gaps come first, so that what is carried has to take another form on the way."""
+    """Rows without gaps come first, so the carried statistics must change their form in mid-stream."""
     prior, model = a_prior(kind), a_model(kind)
     held, steps, X = a_start(kind, model, prior), STEPS["decaying"], gapped_rows()
     X[:12] = np.nan_to_num(X[:12], nan=0.5)

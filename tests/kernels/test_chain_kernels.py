@@ -26,7 +26,7 @@ ABSORBING = np.array([[0.9, 0.05, 0.05], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
 
 
 def filtered(start, transitions, logs, edges=None, known=None, filters=None, in_logs=False):
-    """The filter of the library: shares, ahead and scores; as it is called, first without logarithms."""
+    """Return shares, ahead and scores of the library's filter, called as the library does: first without logarithms."""
     edges = np.array([0, len(logs)]) if edges is None else np.asarray(edges)
     known = np.zeros(len(edges) - 1, dtype=bool) if known is None else np.asarray(known)
     filters = np.zeros((len(known), K)) if filters is None else filters
@@ -108,7 +108,7 @@ CHAINS = {"dense": np.full((K, K), 0.1) + 0.7 * np.eye(K), "zeros": SOME_ZEROS, 
 
 
 def rows_far_away(far):
-    """Log-densities in which each row leaves next to nothing to the states that the chain can be in."""
+    """Return log-densities that are very small, in each row, for the states that the chain can be in."""
     logs = np.random.default_rng(3).normal(size=(6, K)) * far
     logs[0] = [-3.0 * far, -2.0 * far, 0.0]
     return logs
@@ -132,20 +132,20 @@ def check_filter_and_smoother(start, transitions, logs):
     + [(shape, far) for shape in ("dense", "cycle") for far in (900.0, 1e5)],
 )
 def test_logarithms_where_densities_underflow(start, shape, far):
-    """Rows that lie so far from the states which the chain can be in that their share of the best state's density is 0."""
+    """Rows are so far from the possible states that their share of the best state's density is 0."""
     check_filter_and_smoother(start, CHAINS[shape], rows_far_away(far))
 
 
 @pytest.mark.xfail(strict=True, reason="a filter below 1e-308 is lost")
 @pytest.mark.parametrize(("start", "shape", "far"), [((0.0, 0.5, 0.5), "absorbing", 900.0), ((1.0, 0.0, 0.0), "zeros", 1e5)])
 def test_a_state_that_a_row_made_next_to_impossible_comes_back(start, shape, far):
-    """No way leads back to it but that it was there all the time, with less than 1e-308."""
+    """No transition leads back to the state: it must have kept its probability of less than 1e-308."""
     check_filter_and_smoother(np.array(start), CHAINS[shape], rows_far_away(far))
 
 
 @pytest.mark.parametrize("known", [False, True])
 def test_states_whose_probability_has_no_inverse_are_smoothed(known):
-    """A state that nothing leads to but itself keeps less than 1e-308, and the next row has no other."""
+    """A state that is reached only from itself keeps less than 1e-308, and the next row is possible in no other."""
     transitions = np.array([[1.0, 0.0], [0.25, 0.75]])
     logs = np.array([[0.0, -700.0], [0.0, -10.0], [-2000.0, 0.0]])
     filters, known = np.array([[0.5, 0.5]]), np.array([known])
@@ -154,13 +154,13 @@ def test_states_whose_probability_has_no_inverse_are_smoothed(known):
     assert run_filter(shares, logs, edges, known, filters, np.array([0.5, 0.5]), transitions, ahead, scores) == -1
     assert 0.0 < ahead[2].min() < 1e-300
     smooth(shares, ahead, edges, known, filters, np.array([3]), transitions, first, steps)
-    np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-6)  # such small numbers have few digits
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-6)  # subnormal numbers have few digits
     assert np.isfinite(steps).all()
     assert (steps * transitions).sum() == pytest.approx(2.0 + known[0], rel=1e-6)
 
 
 def needs_logs(start, transitions, logs):
-    """Whether some row has next to nothing under the states that the chain can be in."""
+    """Return whether some row has a very small density under the possible states."""
     alpha = naive_chains.forward(start, transitions, logs)
     totals = np.diff(logsumexp(alpha, axis=1), prepend=0.0)
     return bool((totals - logs.max(axis=1) < np.log(1e-280)).any())
@@ -184,7 +184,7 @@ def test_a_row_that_is_impossible_says_nothing():
 
 
 def test_a_sum_that_is_just_one_is_not_taken_for_impossible():
-    """In logarithms a total of 0 means impossible, so a density of exactly 1 is told apart by a hair."""
+    """A total of 0 in logarithms means impossible, so a density of exactly 1 gets a tiny negative logarithm."""
     after = np.empty(2)
     total = condition(np.array([0.0, 1.0]), np.array([1.0, 0.0]), np.array([0.0, 0.0]), after)
     assert total == -TINY
@@ -323,7 +323,7 @@ def test_open_summary_equals_the_naive_one(kind, rows):
     assert summary.score == pytest.approx(score, rel=1e-12)
     assert (summary.rows, summary.size) == (rows, float(rows))
     if rows == 30:
-        del filters[-8]  # it is complete, and will not go on
+        del filters[-8]  # the sequence is complete
     assert set(after.filters) == set(filters)
     for number, states in filters.items():
         np.testing.assert_allclose(after.filters[number], states, rtol=1e-11)
@@ -380,13 +380,13 @@ def test_pieces_that_meet_are_one_piece(kind, lengths, monkeypatch):
     in_pieces(monkeypatch, ((32, 60), (100, 120)), 64)
     tried = watched(monkeypatch)
     pieces = answers(model, parameters, batch)
-    assert set(tried) == {32}  # that is, they did meet
+    assert set(tried) == {32}  # that is, the pieces agreed
     for found, wanted in zip(pieces, whole, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11)
 
 
 def watched(monkeypatch):
-    """The sizes of the pieces that are tried."""
+    """Return a list to which the sizes of the tried pieces are appended."""
     tried, slab, whole = [], HiddenMarkov._slab, HiddenMarkov._piece
 
     def watch(self, task, begin, stop, piece, beyond):
@@ -419,7 +419,7 @@ def test_a_chain_that_forgets_slowly_is_still_exact(transitions, monkeypatch):
 
 
 def test_what_a_piece_thinks_next_to_nothing_of_may_still_be_everything(monkeypatch):
-    """Two absorbing states. What a stretch says of them looks settled where pieces meet, but it is the sum that counts."""
+    """With two absorbing states, pieces seem to agree where they meet, but the sum over all rows decides."""
     in_pieces(monkeypatch, ((64, 20), (128, 20)), 64)
     symbols = np.full(9 * 64, 2.0)
     for slab in range(9):

@@ -1,4 +1,4 @@
-"""Hidden Markov chains step by step and in blocks, against recursions in plain loops."""
+"""Hidden Markov chains learned step by step and in blocks, against recursions in plain loops."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ def twin_of(kind, prior):
 
 
 def a_start(kind, prior):
-    """Mean statistics of twenty rows at states drawn at random: the twin's, and the library's."""
+    """Return mean statistics of twenty rows with random states, for the twin and for the library."""
     model, rng = a_model(kind), np.random.default_rng(9)
     X, shares = some_rows(kind, 20, seed=5), rng.dirichlet(np.full(K, 0.5), 20)
     totals = model.zeros(X.shape[1])
@@ -134,7 +134,7 @@ def test_sweep_in_parts_is_the_sweep_at_once(kind, shape):
 @kinds
 @pytest.mark.parametrize("shape", SEQUENCES)
 def test_at_fixed_parameters_the_recursion_is_forward_and_backward(kind, shape):
-    """Steps of 1/n and parameters that stand still: after n rows the statistics are those of Baum-Welch, exactly."""
+    """With steps of 1/n and fixed parameters, the statistics after n rows are exactly those of Baum-Welch."""
     parameters, X = some_parameters(kind), some_rows(kind, 30, missing=(4, 17))
     prior, sequences = a_prior(kind), SEQUENCES[shape]
     if kind is not None:
@@ -156,13 +156,13 @@ def test_at_fixed_parameters_the_recursion_is_forward_and_backward(kind, shape):
 @kinds
 @pytest.mark.parametrize("shape", SEQUENCES)
 def test_the_sweep_at_a_prior_that_nothing_moves_is_forward_and_backward(kind, shape):
-    """The same of the kernel: a belief so strong that no row moves it, of which a mean is the parameter."""
+    """The same for the kernel: the prior is so strong that no row moves its mean."""
     parameters, X = some_parameters(kind), some_rows(kind, 30, missing=(4, 17))
     sequences, strong, none = SEQUENCES[shape], 1e14, np.zeros
     if kind is None:
         probabilities = np.exp(parameters.emissions.logs).T
         emissions = Categorical(K, strong * probabilities, n_symbols=V).make_prior(V)
-    else:  # one mean and covariance for all states: what they are told apart by is the chain
+    else:  # one mean and covariance for all states: only the chain distinguishes them
         scale = np.array({"full": [[2.0, 0.3], [0.3, 1.0]], "diag": [2.0, 1.0]}.get(kind, [1.5, 1.5]))
         scale = np.array([[2.0, 0.3], [0.3, 1.0]]) if kind == "tied" else scale
         emissions = GaussianPrior(np.array([0.3, -0.2]), np.array([0.2, -0.1]), strong, strong, strong * scale, 0.0)
@@ -170,7 +170,7 @@ def test_the_sweep_at_a_prior_that_nothing_moves_is_forward_and_backward(kind, s
     model, scores = a_model(kind), np.empty(30)
     zeros = model.zeros(X.shape[1])
     alike = model.readout("mean", prior, zeros, 1.0)
-    steps = 1.0 / np.arange(2, 32)  # one row's worth of nothing comes before
+    steps = 1.0 / np.arange(2, 32)  # empty statistics worth one row come before
     found, _, n_eff, _ = model.sweep_open(
         "mean", prior, zeros, None, 1.0, Batch(X, sequences=sequences), steps, np.empty(0), scores, None
     )
@@ -240,7 +240,7 @@ def test_blocks_are_folded_as_in_plain_loops(kind, shape, algorithm):
 
 
 def rebuilt(kind, like, parts):
-    """Statistics of the library from those of the twin."""
+    """Return statistics of the library, made from those of the twin."""
     start, steps, count, *rest = parts
     if kind is None:
         emissions = Categorical(K, n_symbols=V).unflat(np.concatenate([count, rest[0].ravel()]), 1)

@@ -26,7 +26,7 @@ exp_all, log_all, digamma_all = map(loop_of, (fastmath.exp, fastmath.log, fastma
 
 @_jit.kernel(cache=False)
 def log_sum_exp(x):
-    """A caller full of sums that reassoc may rearrange, with the helpers in the middle of them."""
+    """Call the helpers between sums that the flag reassoc may reorder."""
     largest = -np.inf
     for i in range(x.size):
         largest = max(largest, x[i])
@@ -60,7 +60,7 @@ def test_exp_at_its_edges():
     assert (over(exp_all, [-708.0000001, -745.0, -1e9, -1e308, -np.inf]) == 0.0).all()
     for highest in (709.5, 1e9, math.inf):
         assert fastmath.exp(highest) == fastmath.exp(709.0) == pytest.approx(math.exp(709.0), rel=3e-16)
-    # The ends of the reduced interval, where the rounding goes one way or the other.
+    # The ends of the reduced interval, where rounding may go either way.
     x = (np.arange(-1000, 1000) + 0.5) * math.log(2.0)
     x = np.concatenate([x, np.nextafter(x, -np.inf), np.nextafter(x, np.inf)])
     assert relative_error(over(exp_all, x), np.exp(x.astype(np.longdouble))) < 3e-16
@@ -163,7 +163,7 @@ def test_gamma_ratios_are_accurate():
 
 
 def test_gamma_ratios_keep_their_digits_far_out():
-    """Gamma(x + 1) = x Gamma(x), where the logarithms themselves have lost every digit of it."""
+    """Gamma(x + 1) = x Gamma(x) holds where differences of the logarithms have no correct digit."""
     for x in np.geomspace(10.0, 1e15, 40):
         assert fastmath.log_gamma_ratio(x, 1.0) == pytest.approx(np.log(x), rel=1e-14)
         assert fastmath.log_gamma_ratio(x, 5.0) == pytest.approx(np.log(x + np.arange(5.0)).sum(), rel=1e-14)
@@ -171,7 +171,7 @@ def test_gamma_ratios_keep_their_digits_far_out():
 
 
 def test_gamma_ratios_of_huge_numbers_are_numbers():
-    """Far up log Gamma is x (log x - 1)."""
+    """For large x, log Gamma is x (log x - 1)."""
     for x in np.geomspace(1e15, 1e120, 50):
         for rise in x * np.array([1e-12, 1e-3, 0.05, 0.07, 1.0]):
             if rise < 1e50:

@@ -1,4 +1,4 @@
-"""The row-by-row kernels for rows with gaps against the loop with batches of one: a readout and an E-step for each row."""
+"""Row-by-row kernels for rows with gaps, against the loop with batches of one: an E-step and a readout for each row."""
 
 import numpy as np
 import pytest

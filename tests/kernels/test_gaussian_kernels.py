@@ -22,7 +22,7 @@ tails = pytest.mark.parametrize("tail", ["gaussian", "student"])
 
 @pytest.fixture(params=["loops", "products"], autouse=True)
 def way(request, monkeypatch):
-    """E-steps by loops over blocks of rows, and by products of matrices."""
+    """Return the E-step by loops over blocks of rows, or by products of matrices."""
     dense = request.param == "products"
     for name, kind in COVARIANCES.items():
         monkeypatch.setitem(COVARIANCES, name, replace(kind, dense_from=lambda k, d: dense))
@@ -58,7 +58,7 @@ def expected(kind, parameters, log_weights, batch):
 
 
 def assert_added(kind, totals, before, wanted):
-    """`wanted` was added to the totals, of a symmetric second moment only to the lower triangle."""
+    """Check that `wanted` was added to the totals; for symmetric second moments, to the lower triangle."""
     count, first, second = wanted
     second = np.tril(second) if kind in ("full", "tied") else second
     for name, array in (("count", count), ("first", first), ("second", second)):
@@ -141,7 +141,7 @@ def test_threads_do_not_change_a_bit(kind, tail, n):
 @tails
 @pytest.mark.parametrize("extras", ["plain", "weights and labels"])
 def test_the_place_in_memory_does_not_change_a_bit(kind, tail, extras):
-    # A loop that both stores and sums takes another order of summation when LLVM's check for overlap fails.
+    # A loop that stores and sums has another order of summation when LLVM's check for overlap fails.
     rng = np.random.default_rng(9)
     parameters, batch = random_parameters(kind, tail, 2, rng), random_batch(300, 2, extras, rng)
     results = set()
@@ -219,7 +219,7 @@ def test_weights_do_not_change_responsibilities(kind):
     np.testing.assert_allclose(weighted, plain, rtol=1e-12)
 
 
-# Slow: a layout is a compilation of its own, and estimators give their kernels no other than rows one after another.
+# Slow: each memory layout is compiled separately, and estimators use C order only.
 @kinds
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["fortran", "strided"])

@@ -1,4 +1,4 @@
-"""Files of compiled kernels: damaged ones, read-only ones, changed sources, and processes that start at once."""
+"""Files of compiled kernels: damaged and read-only files, changed sources, and processes that start together."""
 
 import errno
 import importlib.util
@@ -31,7 +31,7 @@ def total(x):
 
 @pytest.fixture
 def total(tmp_path):
-    """Return a function that loads the kernel as a new process would."""
+    """Return a function that loads the kernel as in a new process."""
     path = tmp_path / "totals.py"
     path.write_text(SOURCE)
 
@@ -119,7 +119,7 @@ print(json.dumps([sums, sum(total.stats.cache_hits.values()), sum(total.stats.ca
 
 
 def run_together(folder, number):
-    """Run processes that wait for one another before their first call; return what each has found."""
+    """Run processes that make their first call at the same time; return the output of each."""
     (folder / "totals.py").write_text(SOURCE)
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(Path(_cache.__file__).parents[2])])}
     environ["NUMBA_CACHE_DIR"] = str(folder / "cache")
@@ -147,10 +147,10 @@ def test_code_of_two_signatures_that_are_written_at_once_has_two_names(total, tm
     (index,) = tmp_path.rglob("*.nbi")
     before = index.read_bytes()
     assert total()(np.ones(3, np.float32)) == 3.0
-    index.write_bytes(before)  # as a process that knew of the first signature only would leave it
+    index.write_bytes(before)  # as left by a process with the first signature only
     again = total()
     assert again(np.ones(3)) == 3.0 and again(np.ones(3, np.float32)) == 3.0
-    assert hits(again) == 1  # the other one is compiled again, and no code is taken for another's
+    assert hits(again) == 1  # the other signature is compiled again, and the code is never mixed up
     assert len(list(tmp_path.rglob("*.nbc"))) == 2
 
 
@@ -181,11 +181,11 @@ def test_a_kernel_that_fails_to_compile_leaves_no_lock(tmp_path):
 
 
 def test_kernels_of_a_read_only_installation_are_used(total, tmp_path, monkeypatch):
-    """What an image has compiled serves users who may not write there; what it lacks goes to their own directory."""
+    """Users who may not write there use the compiled kernels; missing kernels go to their own cache directory."""
     from numba.core.caching import CacheImpl, UserWideCacheLocator
 
     class InHome(UserWideCacheLocator):
-        """As Numba chooses where it cannot write beside the source."""
+        """Numba's choice where it cannot write beside the source."""
 
         def __init__(self, py_func, py_file):
             super().__init__(py_func, py_file)

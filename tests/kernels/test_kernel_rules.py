@@ -1,4 +1,4 @@
-"""Rules of kernels: the same rows give the same bits, wherever their arrays lie and whatever was compiled before."""
+"""Rules of kernels: the same rows give the same bits, whatever their address and whatever was compiled before."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ from headwater.kernels import _jit
 
 FILES = sorted((Path(headwater.__file__).parent / "kernels").glob("*.py"))
 
-# Loops whose sums LLVM does not reorder: of whole numbers, of draws that follow one another, or written down at every step.
+# Loops whose sums LLVM does not reorder: of integers, of sequential draws, or stored at every step.
 IN_ORDER = {
     "gather_moments", "draw_components", "draw_parts", "walk", "draw_about", "gather_words", "place_words", "tokens_of",
     "gibbs_documents", "find_gaps", "load_row", "list_observed",
@@ -31,7 +31,7 @@ def innermost_loops(tree):
 
 
 def sums_and_stores(loop):
-    """Names that a loop sums into, and elements that it writes to; an element that is the same at every turn is a sum, too."""
+    """Return the names that a loop sums into and the elements it writes; an element that does not change its index is a sum."""
     changing = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
     changing |= {
         target.id
@@ -56,7 +56,7 @@ def sums_and_stores(loop):
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_no_loop_sums_and_writes_at_once(file):
-    """LLVM lets such a loop run in vectors only if the arrays lie far enough apart; otherwise it sums in another order."""
+    """LLVM vectorises such a loop only if the arrays do not overlap; otherwise it sums in another order."""
     for name, loop in innermost_loops(ast.parse(file.read_text())):
         if name not in IN_ORDER:
             sums, stores = sums_and_stores(loop)
@@ -64,7 +64,7 @@ def test_no_loop_sums_and_writes_at_once(file):
 
 
 def test_every_kernel_is_inlined_into_its_callers():
-    """Of a helper that stands alone there would be several copies, and which one runs depends on what was loaded first."""
+    """A helper that is not inlined has several copies, and which one runs depends on what was loaded first."""
     for file in FILES:
         import_module(f"headwater.kernels.{file.stem}")
     assert len(_jit._ours) > 50

@@ -58,7 +58,7 @@ def test_estep_equals_its_twin(k, name, grouped, extras, layout):
     parameters = family.readout(name, family.make_prior(V), totals)
     score, found = family.estep(parameters, log_weights, batch, family.zeros(V), scores, resp)
     wanted_resp, wanted_scores, wanted = expected(name, beta, shift, dense, log_weights, X, weights, labels, groups_of(grouped))
-    # The twin's differences of log Gamma lose some digits.
+    # The differences of log Gamma in the twin lose some digits.
     np.testing.assert_allclose(scores, wanted_scores, rtol=1e-11, atol=1e-10)
     np.testing.assert_allclose(resp, wanted_resp, rtol=1e-6, atol=1e-12)
     assert score == pytest.approx((weights if weights.size else np.ones(len(X))) @ wanted_scores, rel=1e-11)

@@ -189,7 +189,7 @@ def test_weak_and_strong_priors(name, beta):
     np.testing.assert_allclose(resp, wanted_resp, rtol=1e-6, atol=1e-12)
 
 
-# What a family says of beliefs
+# Beliefs of a family
 
 
 @in_groups
@@ -205,7 +205,7 @@ def test_divergence_is_that_of_dirichlets(grouped):
         for g in range(5 if grouped else 1):
             own = np.ones(V, dtype=bool) if groups is None else groups == g
             if own.sum() == 1:
-                continue  # a group of one column is certain
+                continue  # the probability of a single column in its group is 1
             after, before = 0.7 + dense[own, k], np.full(own.sum(), 0.7)
             points = np.maximum(rng.dirichlet(after, draws), 1e-300).T
             points /= points.sum(axis=0)

@@ -1,4 +1,4 @@
-"""Streams of random numbers: the right distributions, and nothing that neighbouring rows or keys share."""
+"""Streams of random numbers: the distributions, and no correlation between neighbouring rows or keys."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_uniform_numbers(key, row):
 
 
 def unmixed(bits):
-    """The bits of which SplitMix64 makes these."""
+    """Return the bits before the mixing of SplitMix64."""
 
     def unshifted(value, by):
         for _ in range(64 // by):
@@ -92,7 +92,7 @@ def test_first_numbers_of_neighbours_are_uniform_and_independent():
 
 
 def test_no_two_streams_are_the_same_or_run_into_each_other():
-    # The state is a counter: two streams are one, shifted, if their states differ by a few steps of it.
+    # The state is a counter: two streams overlap if their states differ by a few steps.
     states = {int(stream(key, row)[0]) for key in range(60) for row in range(60)}
     assert len(states) == 3600
     golden = 0x9E3779B97F4A7C15

@@ -20,7 +20,7 @@ def draw(sampler, Y, theta, *, shape=SHAPE, scale=SCALE, burn_in=50, n_samples=5
          start=0, stop=None, weights=NO_ROW, target=NO_TABLE, shares=NO_TABLE, wiener=NO_TABLE, moments=NO_TABLE,
          means=NO_TABLE, accepted=NO_ROW):  # fmt: skip
     head = (Y, start, len(Y) if stop is None else stop, theta, shape, scale)
-    # The key has the type that models give it, for another one is another compilation, of seconds.
+    # The key has the type that models use, since another type needs seconds of compilation.
     draws = (burn_in, n_samples, rao_blackwell, np.uint64(key), first + np.arange(len(Y)))
     tail = (*draws, weights, target, shares, wiener, moments, means)
     if sampler == "gibbs":
@@ -40,7 +40,7 @@ def state_of(seed):
 
 
 class Room:
-    """What a sampler knows of a row before its first draw."""
+    """The work arrays of a sampler before its first draw for a row."""
 
     def __init__(self, theta, power, shape=SHAPE, scale=SCALE):
         k, bins = theta.shape
@@ -164,7 +164,7 @@ def test_posterior_means_are_those_of_a_grid(sampler, rao_blackwell, k, bins):
 
 @samplers
 def test_joint_distribution(sampler):
-    """Geweke: rows given weights and weights given rows, in turn, must leave the prior as it is; a wrong exponent does not."""
+    """Geweke: alternating draws of rows given weights and weights given rows must keep the prior; a wrong exponent fails."""
     rng = np.random.default_rng(5)
     theta = spectra(2, 3, rng)
     steps = np.full(2, 0.7)
@@ -276,14 +276,14 @@ def test_zeros(sampler, rao_blackwell):
     assert np.all(target >= 0.0)
     assert np.all(target[theta == 0.0] == 0.0)
     assert np.all(means > 0.0)
-    # A spectrum of zero says nothing of its weight: the prior is left.
+    # Rows carry no information about the weight of a zero spectrum: its posterior is the prior.
     draw(sampler, Y[:1], theta, n_samples=8000, means=means)
     assert means[0, 2] == pytest.approx(SCALE / (SHAPE - 1.0), rel=0.35)
 
 
 @samplers
 def test_statistic_and_shares_of_one_draw(sampler):
-    """They also make the faster step."""
+    """Both are also used for the accelerated step."""
     rng = np.random.default_rng(9)
     theta = spectra(3, 5, rng)
     Y = naive.simulate(theta, SHAPE, SCALE, 1, rng)[0]

@@ -1,4 +1,4 @@
-"""Both samplers of topics against enumeration, and against the model they are to draw from."""
+"""Both samplers of topics, against enumeration and against the model."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def repeated(words, topics, alpha, times, **options):
 
 
 def deviations(run, words, topics, alpha, wanted, groups=40, times=100):
-    """How many standard errors statistic, proportions and tables of many copies of a document are from what is wanted."""
+    """Return the deviations, in standard errors, of statistic, proportions and tables over many copies of a document."""
     found = []
     for key in range(groups):
         documents = run(repeated(words, topics, alpha, times), key)
@@ -199,11 +199,11 @@ def test_the_accepted_share_and_the_score_of_metropolis():
     assert 0.0 <= sharp.accepted[0] / 5 < 0.6
 
 
-# Both samplers draw from the model: simulate words and topics in turns, and compare with the prior
+# Both samplers: simulate words and topics in turns, and compare with the prior
 
 
 def turns(run, alpha, used, n=2000, length=8, rounds=6, v=4):
-    """Tokens of the first topic in each document, after topics given words and words given topics were drawn in turns."""
+    """Return tokens of the first topic in each document, after topics and words were drawn in turns."""
     rng, topics, alpha = np.random.default_rng(4), topics_of(v, len(alpha), seed=5), np.array(alpha)
     held = np.array([rng.multinomial(length, share) for share in rng.dirichlet(alpha, n)])
     for turn in range(rounds):

@@ -1,4 +1,4 @@
-"""Few documents, and how the kernels of topics are called with them."""
+"""A few documents, and calls of the topic kernels with them."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ NOTHING, NO_TABLE = np.empty(0), np.empty((0, 0))
 
 
 class Documents:
-    """Rows of counts as the kernels take them, and room for what they add."""
+    """Rows of counts as arguments of the kernels, and arrays for their output."""
 
     def __init__(self, counts, topics, alpha, weights=NOTHING, apart=False):
         rows, (width, k) = np.atleast_2d(np.asarray(counts, dtype=float)), topics.shape

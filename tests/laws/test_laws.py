@@ -45,9 +45,9 @@ from headwater.checks import (
 
 
 def chain_laws(model):
-    """Rows have no weights, so copies of them cannot be weighed, and a sum of two streams is not one of both.
+    """Return the laws for chains. Rows have no weights, and the sum of two streams is not the stream of both.
 
-    That passes never lose is shown in test_hidden_markov_passes.py. Blocks of "auto" are longer than these streams.
+    test_hidden_markov_passes.py tests that passes never lower the likelihood. Blocks of "auto" are longer than these streams.
     """
     laws = LAWS if model.algorithm in ("em", "vb") else (*LAWS, *STREAM_LAWS)
     symbols = isinstance(model, hw.CategoricalHMM)
@@ -61,37 +61,37 @@ def name(model, law):
 
 
 def is_set(algorithm):
-    """Whether settings are given to it, which belong to the loop and not to a family: one of each kind tells enough of them."""
+    """Return whether an algorithm has settings. They belong to the loop and not to a family, so one case of each is enough."""
     return not isinstance(algorithm, str) and not is_matching(algorithm)
 
 
-# One of each way to learn: all rows at once, row by row, in batches, by draws, and by moments.
+# One algorithm of each kind: all rows at once, row by row, in batches, by draws, and by moments.
 EVERY_WAY = ("auto", "em", "vb", "boem", "online-vb", "simulated-em", "moment-matching")
 
 
 def told_by_full(model):
-    """Covariances of other kinds meet every algorithm as it comes; its settings are tried on full ones.
+    """Return whether full covariances cover a case: other kinds are tested with every algorithm at its defaults.
 
-    Spherical ones share their kernels with diagonal ones, so they meet one algorithm of each way.
+    Spherical covariances share the kernels of diagonal ones, so they are tested with one algorithm of each kind.
     """
     rare = model.covariance_type == "spherical" and isinstance(model.algorithm, str) and model.algorithm not in EVERY_WAY
     return rare or (model.covariance_type != "full" and is_set(model.algorithm))
 
 
 def told_by_sparse(model):
-    """Sparse rows try the settings. A Markov chain is a multinomial, so it need not try forgetting nor every word either."""
+    """Return whether sparse rows cover a case: they test the settings. A Markov chain, a multinomial, needs fewer cases."""
     settings = is_set(model.algorithm) and not isinstance(model, SparseFed)
     rare = model.half_life is not None or (model.parts == 1 and model.algorithm not in EVERY_WAY)
     return settings or (isinstance(model, hw.MarkovMixture) and rare)
 
 
 def varied(model):
-    """Forgetting and parts belong to the loop, and mixtures tell of them."""
+    """Return whether a case has forgetting or parts, which belong to the loop and are tested on mixtures."""
     return model.half_life is not None or model.parts > 1
 
 
 def often_gapped(model):
-    """With gaps, one covariance tells of each way to learn."""
+    """Return whether a case with gaps runs by default: one covariance for each kind of algorithm."""
     often = {("full", "em"), ("tied", "online-em"), ("diag", "vb"), ("spherical", "auto")}
     return (model.covariance_type, model.algorithm) in often
 
@@ -186,9 +186,9 @@ STARTED_CASES = [
 
 
 def short_stream(model):
-    """A model with half of its warm-up, and rows for that and five batches of 40; a third of them begins a stream, too.
+    """Return a model with half of the warm-up, and rows for it and five batches of 40; a third of them also begins a stream.
 
-    Where the number of components is found, few rows would find few.
+    A search for the number of components has the full warm-up, since few rows find few components.
     """
     warm_up = model.warm_up if getattr(model, "n_components", 1) == "auto" else model.warm_up // 2
     return clone(model).set_params(warm_up=warm_up), rows_for(model)[: 9 * warm_up // 2].copy()

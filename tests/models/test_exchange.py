@@ -1,4 +1,4 @@
-"""Seeds by exchanges of centres: what they find, what they leave alone, and the kernels that they rest on."""
+"""Seeds by exchanges of centres: what they find, what they keep, and their kernels."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tests.naive import groups as naive
 
 
 def clusters(n, n_components, width, apart, seed=0):
-    """Rows about centres that lie apart, and the centre of each."""
+    """Return rows about separated centres, and the centre of each."""
     rng = np.random.default_rng(seed)
     centres, kinds = apart * rng.normal(size=(n_components, width)), rng.integers(n_components, size=n)
     return centres[kinds] + rng.normal(size=(n, width)), kinds
@@ -72,7 +72,7 @@ def test_groups_do_not_depend_on_threads():
 
 
 def test_a_row_that_weighs_two_counts_as_two_rows():
-    rows = clusters(400, 8, 6, 4.0)[0].astype(np.float32).astype(float)  # as exchanges take them
+    rows = clusters(400, 8, 6, 4.0)[0].astype(np.float32).astype(float)  # in the form that exchanges expect
     twice = np.where(np.arange(400) < 200, 2.0, 1.0)
     groups, centres = groups_of(rows, 8, weights=twice)
     for k in range(8):

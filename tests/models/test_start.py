@@ -1,4 +1,4 @@
-"""Where a stream starts: labels that count, seeds of counts, and products that stay on one thread."""
+"""Starts of streams: labels, seeds of counts, and products on one thread."""
 
 from concurrent.futures import ThreadPoolExecutor
 from time import sleep
@@ -22,7 +22,7 @@ def labelled(*labels):
 
 
 def documents(n, n_components, rng, width=60, length=30):
-    """Rows of sources that share half of their words, and the source of each."""
+    """Return rows of sources that have half of their words in common, and the source of each."""
     own = rng.dirichlet(np.full(width, 0.2), size=n_components)
     sources = rng.integers(n_components, size=n)
     return rng.multinomial(length, 0.5 * own[sources] + 0.5 * own.mean(axis=0)).astype(float), sources
@@ -113,7 +113,7 @@ def test_a_broken_warm_up_forgets_the_names_it_was_told(monkeypatch):
 
 @pytest.mark.parametrize("how", ["fit", "stream"])
 def test_a_few_labels_name_the_components(how):
-    """Two labels for each of six sources, anywhere in 6000 rows, are enough to give every component its name."""
+    """Two labels for each of six sources, anywhere in 6000 rows, are enough to number the components."""
     rng = np.random.default_rng(3)
     rows, sources = documents(6000, 6, rng)
     labels = np.full(6000, -1)
@@ -157,7 +157,7 @@ def test_few_directions_keep_the_distances_between_sources():
 
 
 def test_farthest_first_finds_a_rare_source_and_leaves_empty_rows_alone():
-    """One row in a hundred is of the third source: k-means++ draws may miss it, the farthest row does not."""
+    """The third source has one row in a hundred: k-means++ may miss it, the farthest row does not."""
     rng = np.random.default_rng(4)
     rows = np.zeros((400, 3))
     kinds = np.repeat([0, 1, 2], [200, 196, 4])
@@ -182,7 +182,7 @@ def test_farthest_first_keeps_away_from_labelled_centres_of_any_component():
 
 
 def test_given_probabilities_come_with_equal_weights():
-    """Weights of a seed would be those of its own components, which come in another order."""
+    """The weights of a seed belong to its own components, which may have another order."""
     rng = np.random.default_rng(6)
     rows, _ = documents(300, 3, rng)
     given = rng.dirichlet(np.ones(60), size=3)
@@ -244,7 +244,7 @@ def test_threads_do_not_change_a_bit_of_dense_counts():
 
 
 def test_parts_that_forget_everything_do_not_wait_for_each_other():
-    """A step of 1 takes its own way through the E-step, of more words than one thread reads out, on the threads of the pool."""
+    """A step of 1 has a separate path through the E-step, with more words than one thread reads out, on the pool."""
     X = (np.random.default_rng(0).random((64, 20_000)) < 0.5).astype(float)
     model = hw.MultinomialMixture(2, algorithm="boem", half_life=1e-3, parts=2, warm_up=4, n_threads=2, random_state=0)
     model.partial_fit(X[:4]).partial_fit(X)
@@ -252,7 +252,7 @@ def test_parts_that_forget_everything_do_not_wait_for_each_other():
 
 
 def test_planes_through_rows_of_any_size_are_found():
-    """A ridge of fixed size is lost beside rows of 1e9, of which some are the same."""
+    """A ridge of fixed size is lost beside rows of 1e9, some of which are equal."""
     for seed in range(5):
         rng = np.random.default_rng(seed)
         rows = np.zeros((50, 4))

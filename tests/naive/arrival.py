@@ -8,7 +8,7 @@ def covariance(a, power, noise):
 
 
 def conditional(z, G):
-    """Mean and covariance of a complete snapshot given the sensors that are not NaN."""
+    """Return mean and covariance of a complete snapshot given the sensors that are not NaN."""
     o = ~np.isnan(z)
     u = ~o
     gain = G[:, o] @ np.linalg.inv(G[np.ix_(o, o)])
@@ -51,13 +51,13 @@ def information(z, steer, x, power, noise, nudge=1e-5):
 
 
 def likelihood(S, steer, x, power, noise):
-    """What the M-step maximises, per row."""
+    """Return the objective of the M-step, per row."""
     G = covariance(steer(x), power, noise)
     return float(-np.linalg.slogdet(G)[1] - np.trace(np.linalg.solve(G, S)).real)
 
 
 def maximum(S, steer, grid):
-    """Direction, power and noise of greatest likelihood, the direction from a grid, by golden section at the end."""
+    """Return direction, power and noise of greatest likelihood: a grid over directions, then golden-section search."""
     units = np.array([steer(x) / np.linalg.norm(steer(x)) for x in grid])
 
     def along(x):
@@ -78,7 +78,7 @@ def maximum(S, steer, grid):
 
 
 def em(X, steer, grid, passes):
-    """Batch EM from no source at all; yields parameters after every pass."""
+    """Run batch EM from a start without a source; yields parameters after every pass."""
     heard = ~np.isnan(X)
     x, power, noise = grid[0], 0.0, (np.abs(X[heard]) ** 2).mean()
     for _ in range(passes):

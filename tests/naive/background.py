@@ -5,7 +5,7 @@ from scipy import stats
 
 
 def log_cauchy(x, centre, spread, width):
-    """Log-density of what is there of a row under Cauchy's law, `width` spreads wide."""
+    """Return the log-density of the observed values of a row under Cauchy's law, `width` spreads wide."""
     seen = ~np.isnan(x)
     if not seen.any():
         return 0.0
@@ -13,7 +13,7 @@ def log_cauchy(x, centre, spread, width):
 
 
 def log_count(x, scale):
-    """Log-probability of a count under the law that is no less than x with probability scale / (scale + x)."""
+    """Return the log-probability of a count under the law with P(count >= x) = scale / (scale + x)."""
     return np.log(scale / (scale + x) - scale / (scale + x + 1.0))
 
 
@@ -28,7 +28,7 @@ def estep(log_densities, log_wide, weights, share):
 
 
 def quantile(values, weights, part):
-    """The least value that so large a part of the weights does not exceed."""
+    """Return the least value at or below which lies this share of the weights."""
     order = np.argsort(values)
     running = 0.0
     for at in order:

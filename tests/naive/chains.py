@@ -1,4 +1,4 @@
-"""Slow, obvious twins of what is done with hidden Markov chains: all paths, recursions in logarithms, plain loops.
+"""Slow, obvious twins for hidden Markov chains: all paths, recursions in logarithms, plain loops.
 
 `logs` are log-densities (T, K) of the rows of one sequence under each state, 0 where a row is missing. `before` are the states
 (K,) of the row before the first, for a sequence that goes on; without it a sequence begins at `start`.
@@ -37,7 +37,7 @@ class Answer:
 
 
 def enumerate_paths(start, transitions, logs, before=None):
-    """Every one of the K^T paths (K^(T+1) for a sequence that goes on), and what their probabilities add up to."""
+    """Enumerate all K^T paths (K^(T+1) for a sequence that continues), and add up their probabilities."""
     length, n_states = logs.shape
     log_start, log_steps = safe_log(start), safe_log(transitions)
     paths, weights = [], []
@@ -111,7 +111,7 @@ def forward_backward(start, transitions, logs, before=None, counted=None):
     return Answer(score, states, steps, first), filters, np.diff(totals, prepend=0.0)
 
 
-# Emissions: what a row says of the state that it came from, and the densities of a belief
+# Emissions: the statistics of a row given its state, and the densities of a belief
 
 
 @dataclass
@@ -160,9 +160,9 @@ def dirichlet(name, prior, shift, counts):
 def cappe(name, prior, rows, X, sequences, steps, mean, n_eff, gains=None, filters=None, fixed=None):
     """Learn row by row. `mean` is a list of arrays: start (K,), steps (K, K), and those of the emissions.
 
-    What each sequence has said is kept apart, rho[s][q][..., k] given its state k now, and `base` is all that was there before:
-    what the other sequences say does not depend on the state of this one. Rows of NaN pass time. `fixed` are parameters (start,
-    transitions, function of a row) that are never refreshed. Returns mean, average, n_eff, scores and the filters.
+    The statistics of each sequence are kept apart, rho[s][q][..., k] given its state k now. `base` holds all that came before:
+    the statistics of other sequences do not depend on the state of this one. Rows of NaN pass time. `fixed` are parameters
+    (start, transitions, function of a row) that are never refreshed. Returns mean, average, n_eff, scores and the filters.
     """
     n_states = len(mean[0])
     base = [np.array(part) for part in mean]
@@ -266,7 +266,7 @@ def expected(kind, parameters, X, sequences, rows=None, filters=None):
 
 
 def blocks(plan, kind, state, X, sequences, filters=None):
-    """Block after block, each given the rows that it looks ahead to; the steps and the readout are the library's own.
+    """Run block after block, each with its rows of look-ahead; the steps and the readout are those of the library.
 
     Yields the mean statistics of each fold, the parameters after it and the rows that are left.
     """

@@ -1,11 +1,11 @@
-"""Slow twins of the families whose columns are independent: densities by scipy.stats, statistics by loops over rows."""
+"""Slow twins of families with independent columns: densities by scipy.stats, statistics by loops over rows."""
 
 import numpy as np
 from scipy import stats
 
 
 def log_densities(density, X, parameters):
-    """Log-densities (n, K) of rows: `density(x, k, column)` for each entry that is there."""
+    """Return log-densities (n, K) of rows: `density(x, k, column)` for each entry that is not missing."""
     found = np.zeros((len(X), parameters))
     for row, x in enumerate(X):
         for k in range(parameters):
@@ -14,7 +14,7 @@ def log_densities(density, X, parameters):
 
 
 def poisson(rates, X, exposure):
-    """The same for counts of rows that were observed for a time (n,) each."""
+    """Return the same for counts with an exposure (n,)."""
     found = [
         log_densities(
             lambda value, k, column, time=time: stats.poisson.logpmf(value, rates[k, column] * time), x[None], len(rates)
@@ -43,7 +43,7 @@ def categorical(probabilities, X):
 
 
 def sums(X, shares, value):
-    """Sums (K, d) of shares (n, K) times `value(x)` over the entries that are there."""
+    """Return sums (K, d) of shares (n, K) times `value(x)` over the entries that are not missing."""
     found = np.zeros((shares.shape[1], X.shape[1]))
     for row, x in enumerate(X):
         for column, entry in enumerate(x):

@@ -1,4 +1,4 @@
-"""Slow, obvious twin of conditioning: covariances are cut into blocks, one row and one component at a time."""
+"""Slow, obvious twin of conditioning: blocks of covariance matrices, one row and one component at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What merging states of one base should give, with dense arrays and one state after the other."""
+"""Slow twin of merging states of one base: dense arrays, one state after the other."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ def dense(statistics):
 
 
 def merged(states):
-    """Statistics, average and progress of what settled states learned since the base that they share."""
+    """Return statistics, average and progress of what finalized states have learned since their common base."""
     base = states[0].base
     counts = [state.progress.n_eff for state in states]
     shares = [

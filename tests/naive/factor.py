@@ -1,4 +1,4 @@
-"""Slow twins of factor analysers: rows one by one, and matrices as the papers write them."""
+"""Slow twins of factor analysers: rows one by one, and matrices as in the papers."""
 
 import numpy as np
 

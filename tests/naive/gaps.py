@@ -12,7 +12,7 @@ from naive import gaussian
 
 
 def log_densities(name, kind, believed, floor, X):
-    """(n, K): what the named readout puts in the place of the log-density of what was observed (not NaN) of every row."""
+    """Return (n, K): log-densities of the observed (not NaN) values of every row, under the named readout."""
     n_components, width = believed.means.shape
     out = np.zeros((len(X), n_components))
     plugged = gaussian.covariances(name, kind, believed, floor)
@@ -25,7 +25,7 @@ def log_densities(name, kind, believed, floor, X):
             elif name == "predictive":
                 out[i, k] = _predictive(kind, kappa, mean, nu, v, x, o)
             elif kind in ("full", "tied"):
-                # the integral of exp E[log density of the completed row] over what is missing
+                # the integral of exp E[log-density of the completed row] over the missing values
                 m = ~o
                 precision = nu * np.linalg.inv(v)
                 expected = sum(special.psi((nu + 1 - q) / 2) for q in range(1, width + 1))
@@ -64,7 +64,7 @@ def completed(x, mean, covariance):
 def totals(kind, X, resp, means, covariances, weights=None):
     """Count, first and second moments of completed rows about zero, and the masses `observed` and `known`.
 
-    Rows without a value add nothing. Of diagonal and spherical covariance only what was observed adds.
+    Rows without a value add nothing. With diagonal and spherical covariance only observed values count.
     """
     resp = resp if weights is None else resp * weights[:, None]
     n_components, width = means.shape

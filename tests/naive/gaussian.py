@@ -122,7 +122,7 @@ def covariances(name, kind, believed, floor):
 
 
 def log_densities(name, kind, believed, floor, X):
-    """(n, K): what the named readout puts in the place of the log-density of every row under every component."""
+    """Return (n, K): log-densities of every row under every component, for the named readout."""
     n_components, width = believed.means.shape
     out = np.empty((len(X), n_components))
     plugged = covariances(name, kind, believed, floor)

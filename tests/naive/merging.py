@@ -1,4 +1,4 @@
-"""What merging should do, written from the equations: densities, divergences and natural parameters of beliefs."""
+"""Slow twin of merging, from the equations: densities, divergences and natural parameters of beliefs."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _log_density(kind, belief, mu, precision):
 
 
 def natural(model):
-    """Natural parameters of the belief of a model about a fixed point: they add when posteriors are multiplied."""
+    """Return the natural parameters of a belief about a fixed point: they add up when posteriors are multiplied."""
     belief = model._component_belief()
     kappa = belief.mean_precision.reshape(len(belief.means), -1)
     first = kappa * belief.means
@@ -111,7 +111,7 @@ def natural(model):
 
 
 def assignment(cost):
-    """The cheapest permutation and, for every row, how much dearer the best one is that avoids its partner."""
+    """Return the cheapest permutation and, for every row, the extra cost of the best one without its partner."""
     K = len(cost)
     totals = {order: sum(cost[k, order[k]] for k in range(K)) for order in permutations(range(K))}
     best = min(totals, key=totals.get)
@@ -120,7 +120,7 @@ def assignment(cost):
 
 
 def dealt(base, rows, parts, block, weights=None, labels=None):
-    """Branches of a model that got the rows in blocks, one after the other in turn."""
+    """Return branches of a model to which blocks of rows were dealt in turn."""
     owners = np.arange(len(rows)) // block % parts
     branches = [base.branch().set_params(parts=1) for _ in range(parts)]
     for part, branch in enumerate(branches):

@@ -75,7 +75,7 @@ def learned(kind, belief, x, weight, j):
 
 
 def posterior(kind, belief, x, weight=1.0, label=-1):
-    """The mixture of K beliefs that one row makes of a belief: their probabilities, the beliefs, and the row's score."""
+    """Return the mixture of K beliefs after one row: their probabilities, the beliefs, and the score of the row."""
     p, score = responsibilities(kind, belief, x, label)
     return p, [learned(kind, belief, x, weight, j) for j in range(len(p))], score
 
@@ -98,7 +98,7 @@ def inverse(matrix):
 
 
 def moments(kind, belief, logs=True):
-    """Expectations under a belief, by name: w the weights, L the precision of a component (diag: of each of its columns)."""
+    """Return expectations under a belief, by name: w is the weights, L the precision of a component (diag: of each column)."""
     a, means, kappa, nu, V = belief
     width = means.shape[1]
     total = a.sum()
@@ -153,7 +153,7 @@ def dirichlet(wanted, rule):
     if rule == "second-moments":
         return total * mean
     log_a, last = np.log(total * mean), np.inf
-    for _ in range(200):  # Newton's method for log(a), until its steps shrink no more
+    for _ in range(200):  # Newton's method for log(a), until its steps no longer shrink
         a = np.exp(log_a)
         error = special.psi(a) - special.psi(a.sum()) - wanted["log w"]
         slope = (np.diag(special.polygamma(1, a)) - special.polygamma(1, a.sum())) * a

@@ -60,7 +60,7 @@ def in_groups(sums, groups, width):
 
 
 def log_probabilities(name, belief, shift=1.0, groups=None):
-    """(V, K): what the named readout of a Dirichlet belief puts in the place of log-probabilities."""
+    """Return log-probabilities (V, K) under the named readout of a Dirichlet belief."""
     believed = belief - shift if name == "mode" else belief
     sums = in_groups(group_sums(believed, groups), groups, len(believed))
     if name == "expect_log":
@@ -91,7 +91,7 @@ def polya(belief, X, groups=None):
 
 
 def log_densities(name, belief, X, shift=1.0, groups=None):
-    """(n, K): what the named readout puts in the place of the log-probability of every row under every component."""
+    """Return log-probabilities (n, K) of every row under every component, for the named readout."""
     if name == "predictive":
         return polya(belief, X, groups)
     return log_joint(np.zeros(belief.shape[1]), log_probabilities(name, belief, shift, groups), X)
@@ -134,8 +134,8 @@ def boem(alpha, beta, X, estimate="mean"):
     """Equations (7) to (12) as printed: recursions of the estimates with the adaptive rates r_t and eta_c.
 
     `alpha` (K,) and `beta` (V, K) are the prior, at whose estimate it starts, as the derivation of (9) and (12) has it.
-    The printed rates are those of the mean; a mode has n_c and n_a less in their denominators. Where no count falls to a
-    component, (12) is 0/0 times 0 and nothing is moved. Yields lambda (K,) and phi (V, K) after every row.
+    The printed rates are those of the mean; a mode has denominators that are smaller by n_c and n_a. Where a component has no
+    counts, (12) is 0/0 times 0 and nothing is moved. Yields lambda (K,) and phi (V, K) after every row.
     """
     less = 1.0 if estimate == "mode" else 0.0
     weights = (alpha - less) / (alpha - less).sum() if (alpha > less).all() else np.full(len(alpha), 1 / len(alpha))

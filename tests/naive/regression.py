@@ -48,7 +48,7 @@ def noise(name, known, floor=0.0):
 
 
 def log_densities(name, intercept, beliefs, X, floor=0.0):
-    """(n, K): what the named readout puts in the place of the log-density of every target under every component."""
+    """Return log-densities (n, K) of every target under every component, for the named readout."""
     phi, y = design(X, intercept), X[:, -1]
     out = np.empty((len(X), len(beliefs)))
     for k, known in enumerate(beliefs):
@@ -84,9 +84,9 @@ def log_joint(parameters, log_weights, X, intercept):
 
 
 def sweep(name, family, prior, concentration, rows, resp, X, steps, gains=None, weights=None, labels=None):
-    """Row by row: E-step at the belief of all rows so far, each with the mass that folds have left it; fold; average.
+    """Learn row by row: E-step at the belief of all rows so far, each with its remaining mass; fold; average.
 
-    The first rows, with their responsibilities, are what was learned before. Returns count, first and second per observation,
+    The first rows, with their responsibilities, were learned before. Returns count, first and second per observation,
     their average, n_eff and scores.
     """
     n_eff = resp.sum()

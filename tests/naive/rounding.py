@@ -1,4 +1,4 @@
-"""Slow, obvious twins of rounded Gaussians: a general optimiser over covariances that are no less than those of rounding."""
+"""Slow, obvious twins of rounded Gaussians: a general optimiser over covariances with a lower bound."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headwater.families.gaussian_records import GaussianPrior
 
 
 def plain(prior):
-    """The same prior without steps."""
+    """Return the same prior without steps."""
     return GaussianPrior(**{part.name: getattr(prior, part.name) for part in fields(GaussianPrior)})
 
 

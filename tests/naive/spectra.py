@@ -70,11 +70,11 @@ def information(theta, h, a, b, least):
 
 
 def map_objective(y, theta, h, a, b):
-    """What the mode in h maximises; for a = -1 and b = 0 the log-likelihood."""
+    """Return the objective of the mode in h; for a = -1 and b = 0 it is the log-likelihood."""
     return row_score(y, theta, h) - (a + 1.0) * np.log(h).sum() - (b / h).sum()
 
 
 def simulate(theta, a, b, n, rng):
-    """Rows and the weights they were made with."""
+    """Return simulated rows and their weights."""
     h = b / rng.gamma(a, size=(n, len(theta)))
     return (h @ theta) * rng.exponential(size=(n, theta.shape[1])), h

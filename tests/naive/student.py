@@ -5,15 +5,15 @@ from scipy import integrate, stats
 
 
 def log_density(x, mean, scale, dof):
-    """Log-density of what is there of a row."""
+    """Return the log-density of the observed values of a row."""
     seen = ~np.isnan(x)
     return stats.multivariate_t.logpdf(x[seen], mean[seen], scale[np.ix_(seen, seen)], df=dof) if seen.any() else 0.0
 
 
 def expect(x, mean, scale, dof, value):
-    """Mean of value(u, completed row moments) of a row given what is there of it, by quadrature over log u.
+    """Return the mean of value(u, moments of the completed row) given the observed values, by quadrature over log u.
 
-    `value(u)` is what is averaged over the factor u of the precision, whose prior is Gamma(dof / 2, dof / 2).
+    The factor u of the precision has the prior Gamma(dof / 2, dof / 2).
     """
     seen = ~np.isnan(x)
     inverse = np.linalg.inv(scale[np.ix_(seen, seen)])

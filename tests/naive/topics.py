@@ -19,7 +19,7 @@ def assignments(n_topics, length):
 
 
 def topic_counts(chosen, n_topics, weights=None):
-    """Tokens of each topic (K,), or what they weigh."""
+    """Return the tokens of each topic (K,), or their weight."""
     return np.bincount(chosen, weights=weights, minlength=n_topics).astype(float)
 
 
@@ -46,7 +46,7 @@ def posterior(words, topics, alpha):
 
 
 def swept(words, topics, alpha, sweeps, weights=None):
-    """Probability of each assignment after tokens were placed, each given those before it, and drawn anew so often."""
+    """Return the probability of each assignment: tokens are placed in order, and then redrawn this many times."""
     k, length = len(alpha), len(words)
     every = assignments(k, length)
     weights = np.ones(length) if weights is None else np.asarray(weights)
@@ -68,7 +68,7 @@ def swept(words, topics, alpha, sweeps, weights=None):
 
 
 def expected(words, probabilities, topics, alpha, weights=None):
-    """What is expected of the tokens of each word in each topic (V, K), of the proportions (K,) and the tables (K + 1,)."""
+    """Return expected tokens of each word in each topic (V, K), expected proportions (K,) and expected tables (K + 1,)."""
     weights = np.ones(len(words)) if weights is None else np.asarray(weights)
     target, share, found = np.zeros(topics.shape), np.zeros(len(alpha)), np.zeros(len(alpha) + 1)
     for probability, chosen in zip(probabilities, assignments(len(alpha), len(words)), strict=True):
@@ -96,7 +96,7 @@ def log_step(kappa, current, proposed, alpha):
 
 
 def printed_step(kappa, current, proposed, alpha):
-    """What paper 001 prints: exponents without their stars, which cancel, and no prior."""
+    """Return the ratio as printed in paper 001: exponents without their stars, which cancel, and no prior."""
     return (special.gammaln(kappa * current + 1.0) - special.gammaln(kappa * proposed + 1.0)).sum()
 
 

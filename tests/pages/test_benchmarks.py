@@ -1,4 +1,4 @@
-"""The harness runs: every benchmark once, with sizes so small that the figures mean nothing."""
+"""Every benchmark runs once, with sizes so small that the figures mean nothing."""
 
 import json
 import math
@@ -23,7 +23,7 @@ NEW_PROCESSES = {"startup", "memory", "files"}
 
 @pytest.fixture
 def small_cases(monkeypatch):
-    """The wide cases take seconds on any number of rows."""
+    """Leave out the wide cases, which take seconds with any number of rows."""
     narrow = {case.covariance_type: replace(case, n_components=3, width=4) for case in passes.CASES}
     monkeypatch.setattr(passes, "CASES", tuple(narrow.values()))
     monkeypatch.setattr(converge, "CASES", (replace(converge.CASES[0], width=3),))
@@ -43,7 +43,7 @@ def test_benchmark_yields_lines(name):
     assert len({line.name for line in lines}) == len(lines)
     for line in lines:
         assert line.unit
-        # Losses may be below zero, and no set may be close.
+        # Losses may be negative, and no set need be close.
         assert line.unit in ("nat/row", "%") or math.isnan(line.ours) or line.ours > 0.0
         json.dumps(report.without_nan(line.to_json()), allow_nan=False)
 
@@ -56,7 +56,7 @@ def test_every_topic_is_registered():
 
 @pytest.mark.slow
 def test_memory_is_that_of_a_new_process():
-    ballast = np.ones(2**26)  # 512 MB that the child must not be charged with
+    ballast = np.ones(2**26)  # 512 MB that must not count as memory of the child
     peaks = memory.streamed("gaussian", 2_000)
     assert 10.0 < peaks.before <= peaks.after < ballast.nbytes / 2**20
 

@@ -1,4 +1,4 @@
-"""The benchmarks of many machines: their judge, their files and pages, and each run once with few rows."""
+"""The benchmarks of many machines: their scores, files and pages, and one run of each with few rows."""
 
 import json
 import tempfile
@@ -55,7 +55,7 @@ def test_files_are_written_once_and_hold_all_rows(tmp_path, monkeypatch):
     X = many_machines_peers.in_memory(again, None)
     assert X.shape == (1000, many_machines_data.WIDTH)
     assert np.array_equal(many_machines_peers.in_memory(again, 130), X[:130])
-    # Files differ, and none of their rows is held out.
+    # Files differ, and none has a held-out row.
     assert len({row.tobytes() for row in np.concatenate([X, again.held_out])}) == len(X) + len(again.held_out)
 
 

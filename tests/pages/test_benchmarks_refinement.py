@@ -1,4 +1,4 @@
-"""Sets, orders, peers and figures of the benchmark of refinement; its figures themselves are no matter of tests."""
+"""Sets, orders, peers and tables of the benchmark of refinement; the values of its figures are not tested."""
 
 import json
 import math

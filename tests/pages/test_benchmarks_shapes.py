@@ -1,4 +1,4 @@
-"""The page of shapes: its command runs once on few rows, and peers that are better are shown so."""
+"""The page of shapes: its command runs once on few rows, and better peers are marked."""
 
 import json
 

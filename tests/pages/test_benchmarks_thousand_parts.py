@@ -34,7 +34,7 @@ def test_a_round_costs_what_its_tasks_do():
     assert cost.on(2) == max(67, 35, (115 + 35) / 2)
     assert cost.on(1) == 150
     assert round_cost(CONSTANTS, 5, 2.0, 2, exact=True).workers == cost.workers + 5 * 2 * 2
-    # Three steps of the tree after the busiest worker, and the model goes from one worker to the other.
+    # Three levels of the tree after the busiest worker, and one transfer of the model between the workers.
     assert cost.apart(CONSTANTS, 2, link=100.0) == 1 * 10 + 67 + 3 * 5 + 3
 
 
@@ -80,7 +80,7 @@ def test_pages_have_lines_for_its_tables():
 
 
 def test_what_watching_costs_is_timed_turn_by_turn():
-    found = {"learn long": [1.0, 9.0, 1.0], "watch long": [1.5, 9.6, 1.4]}  # a machine that was busy for one turn
+    found = {"learn long": [1.0, 9.0, 1.0], "watch long": [1.5, 9.6, 1.4]}  # the machine was busy in one repeat
     assert thousand_parts_pieces.watched_more(found) == pytest.approx(0.5 / thousand_parts_pieces.LONG)
     assert thousand_parts_pieces.watched_more({"learn long": [1.5], "watch long": [1.4]}) == 0.0
 
@@ -95,10 +95,10 @@ def test_a_few_parts_run(tmp_path):
     assert all(thousand_parts_values.as_predicted(one) for one in found["runs"])
     assert all(one["rows"] == one["parts"] * found["rows"] for one in found["runs"])
     assert min(value for name, value in found["constants"].items() if name != "watch") > 0
-    assert found["constants"]["watch"] >= 0  # storing a score costs next to nothing
+    assert found["constants"]["watch"] >= 0  # storing a score costs hardly anything
     assert len(words) == 4
     for one in words:
-        # Further up, messages have more words; digits in their headers come and go.
+        # Messages higher in the tree have more words, and the digits in their headers vary.
         assert np.diff(one["heights"]).min() > -thousand_parts_values.DIGITS
         assert one["heights"][-1] > one["heights"][0]
     assert "| NO |" not in (tmp_path / "thousand_parts.md").read_text()

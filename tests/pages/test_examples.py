@@ -1,4 +1,4 @@
-"""The examples on counts: what they count on simulated stand-ins for their data, what their pages say, and quick runs."""
+"""The examples on counts: their figures on simulated data, their pages, and quick runs."""
 
 import json
 import os
@@ -19,11 +19,11 @@ CATEGORIES = ["front", "news", "sports", "weather"]
 GROUPS, WORDS = ["cars", "space", "guns"], [f"word{at}" for at in range(30)]
 
 
-# Stand-ins
+# Simulated data
 
 
 def drawn_sessions(number=900, seed=0):
-    """Sessions of two kinds: one stays where it is, one goes round; the first session is very long."""
+    """Return sessions of two kinds: one stays on its page, one goes round; the first session is very long."""
     rng = np.random.default_rng(seed)
     lengths = rng.choice([1, 1, 2, 3, 8], size=number)
     lengths[0] = 300
@@ -50,7 +50,7 @@ def drawn_documents(number=180, seed=0):
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
-    """A directory of data sets, in the form of the real ones."""
+    """Return a directory of data sets, in the format of the real ones."""
     made = tmp_path_factory.mktemp("data")
     values, lengths = drawn_sessions(2600)
     (made / "msnbc").mkdir()
@@ -228,7 +228,7 @@ def made_up_run(score):
 
 
 def made_up_sessions():
-    """Figures in which one pass has three quarters of EM's gain."""
+    """Return figures in which one pass has three quarters of EM's gain."""
     sets = {"components/1": {"components": 1, "runs": {"stream": [made_up_run(-1.6)], "counts": [made_up_run(-2.0)]}}}
     for k, gain in ((2, 0.2), (4, 0.4)):
         sets[f"components/{k}"] = {"components": k, "runs": {
@@ -260,7 +260,7 @@ def test_the_page_says_what_the_figures_of_sessions_say():
 
 
 def made_up_newsgroups(stream):
-    """Figures of naive Bayes at 0.5, of all others at 0.6, but of one pass."""
+    """Return figures with naive Bayes at 0.5 and all others at 0.6, except one pass."""
 
     def one(accuracy):
         return [{"accuracy": accuracy, "matched": 0.6, "nmi": 0.5, "ari": 0.4, "score": -8.0, "seconds": 0.5}]

@@ -1,4 +1,4 @@
-"""The examples of chains on simulated stand-ins for their data: what they count, what their pages say, and quick runs."""
+"""The examples of chains: their figures on simulated data, their pages, and quick runs."""
 
 import gzip
 import os
@@ -19,14 +19,14 @@ EXAMPLES = {"regimes": regimes, "letters": letters, "chorales": chorales}
 
 
 def drawn_returns(months=300):
-    """Calm years, with a turbulent year in every five."""
+    """Return returns of calm years, with a turbulent year in every five."""
     rng = np.random.default_rng(0)
     turbulent = np.arange(months) % 60 >= 48
     return rng.normal(np.where(turbulent, -0.015, 0.01), np.where(turbulent, 0.08, 0.03)), turbulent
 
 
 def drawn_text(letters_wanted=14_000):
-    """Words of two to six letters, vowel after consonant."""
+    """Return words of two to six letters, with vowels after consonants."""
     rng = np.random.default_rng(1)
     words = []
     for size in rng.integers(1, 4, size=letters_wanted // 5):
@@ -35,7 +35,7 @@ def drawn_text(letters_wanted=14_000):
 
 
 def drawn_chorales(number=24):
-    """Chorales in C or in G, which go between three chords, every quarter note four rows."""
+    """Return chorales in C or in G with three chords, and four rows for every quarter note."""
     rng, pieces = np.random.default_rng(2), []
     triads = np.array([[72, 67, 64, 48], [74, 71, 67, 43], [72, 69, 65, 53]])
     for at in range(number):
@@ -150,7 +150,7 @@ def test_rare_chords_are_one_symbol():
     assert part.symbols[:, 0].tolist() == [0, 1, 2, 1] and part.lengths.tolist() == [3, 1]
 
 
-# What the pages say
+# The text of the pages
 
 
 def test_states_are_compared_with_hmmlearn():

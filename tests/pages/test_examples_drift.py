@@ -1,4 +1,4 @@
-"""The example of drift: its streams, what its page says, and the command from end to end on a stand-in for the data."""
+"""The example of drift: its streams, its page, and the whole command on simulated data."""
 
 import gzip
 import json

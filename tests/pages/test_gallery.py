@@ -1,4 +1,4 @@
-"""The gallery: every example compiles, names public things alone, and runs (slow)."""
+"""The gallery: every example compiles, uses only public names, and runs (slow)."""
 
 import ast
 import runpy

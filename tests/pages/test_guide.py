@@ -1,4 +1,4 @@
-"""The code on the pages of the site runs, and says what the pages say."""
+"""The code on the pages of the site runs, and prints what the pages show."""
 
 import re
 from contextlib import chdir
@@ -13,13 +13,13 @@ from headwater.cli.app import COMMANDS
 from headwater.kernels._jit import COMPILING
 
 WALK = guide.WALK.read_text(encoding="utf-8")
-# Pages that start processes, draw reports, or compile kernels that nothing else in the default run needs.
+# Pages that start processes, draw reports, or compile kernels that no other default test needs.
 SLOW = ("README.md", "index.md", "command-line.md", "clusters.md", "factors.md", "arrivals.md", "topics.md", "algorithms.md")
 SLOW += ("refinement.md", "promises.md", "gensim.md", "river.md", "chains.md", "hmmlearn.md", "regressions.md")
 
 
 def list_answers(page):
-    """What each block of Python and each command of a page said, line by line."""
+    """Return the output of each block of Python and each command of a page, line by line."""
     found = []
     for block in guide.find_blocks(page):
         if block["kind"] == "python":
@@ -34,7 +34,7 @@ def list_answers(page):
 
 
 def forms_of(lines):
-    """The lines of an answer without numbers and widths of columns."""
+    """Return the lines of an output without numbers and widths of columns."""
     return [" ".join(re.sub(r"[-\d.,±+─]+", "#", line).split()) for line in lines]
 
 
@@ -46,7 +46,7 @@ def forms_of(lines):
     ],
 )
 def test_the_code_of_a_page_runs_and_says_what_the_page_says(page):
-    # A command may list components or odd rows in another order, and more or fewer of them: their forms are compared.
+    # A command may list components or odd rows in another order, and more or fewer of them, so only forms are compared.
     compared = (lambda said: sorted(set(forms_of(said)))) if page == guide.WALK else forms_of
     now, then = list_answers(guide.renew_page(page)), list_answers(page.read_text(encoding="utf-8"))
     assert [(code, compared(said)) for code, said in now] == [(code, compared(said)) for code, said in then]

@@ -1,4 +1,4 @@
-"""Paper 000's page: its recursions against the library, its data, its words from made-up figures, and a tiny run."""
+"""The page of paper 000: its recursions against the library, its data, its text for made-up figures, and a tiny run."""
 
 import json
 from dataclasses import replace
@@ -36,7 +36,7 @@ def test_the_library_does_what_the_recursions_say(case):
 
 
 def test_the_recursions_are_the_counts_that_they_abbreviate():
-    """Equations 7 and 8 against 9 to 12."""
+    """Equations 7 and 8 agree with 9 to 12."""
     rng = np.random.default_rng(0)
     rows, start = rng.multinomial(20, np.full(5, 0.2), size=40).astype(float), data.uniform_start(3, 5, rng)
     alpha, beta = np.full(3, 2.0), 7.0 * start
@@ -122,7 +122,7 @@ def test_the_corpus_is_shuffled(tmp_path):
 
 
 def write_corpus(directory):
-    """120 short documents of 30 terms, sorted."""
+    """Write 120 short documents of 30 terms, sorted."""
     rows = csr_array(np.sort(data.Truth.drawn(3, 30, 5).sample(120, 10.0, 5, 80), axis=0).astype(np.int32))
     (directory / "gutenberg_10k").mkdir()
     path = directory / data.GUTENBERG
@@ -130,7 +130,7 @@ def write_corpus(directory):
     return path
 
 
-# Figures and words
+# Figures and text
 
 
 def test_figures_are_summed_up():
@@ -154,14 +154,14 @@ def test_verdicts_follow_the_comparisons():
 
 
 def line_of(final, survivors, **more):
-    """A line of eight starts that end near a value."""
+    """Return a line of eight starts that end near a value."""
     ends = [final + 0.01 * index for index in range(8)]
     made = {"documents": [20, 1000], "low": [final - 9.0, final], "median": [final - 8.0, final], "high": [final, final]}
     return {**made, "final": ends, "likelihood": ends, "survivors": [survivors] * 8, "seconds": [0.1, 0.2], **more}
 
 
 def made_up(bayesian):
-    """Figures in which BOEM ends at the value given, SOEM at -600 and batch EM at -50."""
+    """Return figures in which BOEM ends at the given value, SOEM at -600 and batch EM at -50."""
     lines = {line.name: line_of(bayesian, 4) for line in learners.BAYESIAN} | {
         line.name: line_of(-600.0, 1) for line in learners.SATO
     }

@@ -1,4 +1,4 @@
-"""Calibration: beliefs of one component are the exact posterior, and the simulations can tell right beliefs from wrong ones."""
+"""Calibration: beliefs of one component are exact posteriors, and the simulations detect wrong beliefs."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -36,7 +36,7 @@ from papers.calibration_widening import gradients, missing_information, observe_
 
 PAGE = command.PAGE
 
-# Those whose counts are the rows: of the others a row is worth less than one.
+# Algorithms that count each row as one; the others count it as less.
 COUNTING = ("auto", "em", "boem", "vb", "online-vb", "quasi-bayes", "moment-matching")
 
 
@@ -45,7 +45,7 @@ def drawn_by(subject, seed=0):
 
 
 def exact_quantiles(subject, rows):
-    """Quantiles of the posterior of one Gaussian, from the textbook."""
+    """Return posterior quantiles of one Gaussian, from the textbook."""
     n, total = len(rows), rows.sum(axis=0)
     kappa = subject.mean_precision + n
     mean = total / kappa
@@ -125,7 +125,7 @@ def test_parameters_come_from_the_prior():
 
 
 def ranked(width, n=4000):
-    """Truths that are standard normal, under normal beliefs of another width."""
+    """Return standard normal truths under normal beliefs of another width."""
     truth = np.random.default_rng(0).standard_normal((n, 1, 1))
     return summed_up(*placed(truth, norm(0.0, width).ppf(PROBABILITIES)[:, None, None, None]))
 
@@ -179,7 +179,7 @@ def test_gibbs_sampling_of_one_component_draws_from_the_posterior():
 
 
 def test_no_information_is_missing_where_components_are_known():
-    # Sums over rows stand for expectations, so of few rows the factors are only nearly one.
+    # Sums over rows estimate expectations, so with few rows the factors are only close to one.
     for subject in (Gaussians(1, n_rows=60), Gaussians(3, mean_precision=1e-6, n_rows=2000)):
         drawn = drawn_by(subject)
         model = Way("vb", "vb").learned(subject, drawn, 0)
@@ -202,7 +202,7 @@ def test_gradients_are_those_of_the_log_density():
 
 
 def test_information_is_missing_where_components_overlap():
-    # Two components of known shape at -a and a: of the means little is known when a is small, and all when it is large.
+    # Two components of known shape at -a and a: a small a says little about the means, and a large a determines them.
     found = []
     for apart in (0.5, 1.5, 6.0):
         rows = np.random.default_rng(0).normal(size=(4000, 1)) + np.where(np.arange(4000) % 2, apart, -apart)[:, None]

@@ -1,4 +1,4 @@
-"""Paper 001's page: swimmers, samplers against enumeration, formula 4, corpora, and a tiny run."""
+"""The page of paper 001: swimmers, samplers against enumeration, formula 4, corpora, and a tiny run."""
 
 from dataclasses import replace
 
@@ -59,7 +59,7 @@ def test_limbs_are_matched_in_any_order():
 
 
 def test_enumeration_deals_tokens_one_by_one():
-    """Against a sum over the topics of every token."""
+    """Enumeration equals a sum over the topics of every token."""
     counts, topics, alpha = np.array([2.0, 1.0]), np.array([[0.7, 0.3], [0.2, 0.8]]), 0.5
     tokens, total, held = [0, 0, 1], 0.0, np.zeros(2)
     for code in range(8):
@@ -107,7 +107,7 @@ def test_more_draws_mean_less_variance():
 
 
 def write_data(directory):
-    """Two small corpora and a little noise for music."""
+    """Write two small corpora, and some noise in place of music."""
     rng = np.random.default_rng(0)
     topics = rng.dirichlet(np.full(40, 0.2), size=3)
     for name in corpus.CORPORA:
@@ -140,11 +140,11 @@ def test_a_dense_draw_sums_what_the_topics_say():
     np.testing.assert_allclose(seen, 0.1 * (3 * alpha.sum() + 1 + 2))
 
 
-# Figures, words and the command
+# Figures, text and the command
 
 
 def claims(**figures):
-    """The table of claims of some figures, whose other parts are not measured."""
+    """Return the table of claims for some figures; the other parts are not measured."""
     return page_of(PAGE, pending=["swimmer", "variance"], **figures).split("## What holds")[1]
 
 

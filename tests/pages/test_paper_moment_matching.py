@@ -1,4 +1,4 @@
-"""Paper 003's page: its tables and words from made-up figures, its data, and the printed equations against brute force."""
+"""The page of paper 003: its tables and text for made-up figures, its data, and its printed equations against brute force."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ def univariate():
 
 
 def test_univariate_moments_are_those_of_the_exact_posterior():
-    """Quadrature over mean and precision of one component, the other integrated out in closed form by its own quadrature."""
+    """The moments equal quadrature over mean and precision of one component, with the other integrated out."""
     belief, x = univariate(), 1.1
     p, after = printed.posterior_term(belief, np.array([x]))
     found = printed.moments(belief, p, after)
@@ -70,7 +70,7 @@ def test_univariate_moments_are_those_of_the_exact_posterior():
 def test_univariate_step_keeps_a_sure_row_exactly():
     belief = univariate()
     one = printed.NormalGammas(*[part[:, :1] for part in vars(belief).values()])
-    # With one component equation 9 must give back the conjugate update, but for the weights, which it cannot know.
+    # With one component equation 9 must equal the conjugate update, except for the weights.
     _, after = printed.posterior_term(one, np.array([0.7]))
     inverse = printed.inverse_kappa(printed.moments(one, np.ones((1, 1)), after))
     np.testing.assert_allclose(1.0 / inverse, after.kappa)
@@ -192,7 +192,7 @@ def test_tables_are_read_without_their_labels(tmp_path):
     assert data.fewest_values(skin) == 1
 
 
-# Words and tables
+# Text and tables
 
 
 def test_arrows_point_where_the_difference_is_significant():
@@ -211,7 +211,7 @@ def test_check_points_are_log_spaced_and_end_with_all_rows():
 
 
 def table_set(ahead, splits=10, **settings):
-    """A data set on which oBMM is so far ahead of every other learner."""
+    """Return a data set on which oBMM leads every other learner by this much."""
     base = np.linspace(-3.0, -2.5, splits)
     learners = {
         learner.name: {

@@ -1,4 +1,4 @@
-"""Paper 002's page: the small mixture against the library, smoothing against enumeration, verdicts, and a tiny run."""
+"""The page of paper 002: the small mixture against the library, smoothing against enumeration, verdicts, and a tiny run."""
 
 import json
 from dataclasses import replace
@@ -138,7 +138,7 @@ def test_the_limiting_recursion_falls_to_a_stationary_point():
 
 
 def enumerated(y, chain, lag, memory):
-    """E-steps by a sum over all paths of the states of each window."""
+    """Return E-steps by a sum over all paths of states in each window."""
     law = smoothing.stationary(chain.transitions)
     pairs, counts, used = np.zeros((2, 2)), np.zeros(2), 0
     for t in range(max(memory, 0), len(y) - lag):

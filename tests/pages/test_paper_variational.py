@@ -1,4 +1,4 @@
-"""Paper 004's page: its data, its words from made-up figures, and a tiny run."""
+"""The page of paper 004: its data, its text for made-up figures, and a tiny run."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The site: its links lead somewhere, its reference is whole, and it builds from a fresh clone without a warning."""
+"""The site: links have targets, the API reference is complete, and a fresh clone builds without a warning."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(page for page in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")] if "generated" not in page.parts)
-BUILT = (DOCS / "gallery", DOCS / "api" / "generated")  # what the build writes
+BUILT = (DOCS / "gallery", DOCS / "api" / "generated")  # written by the build
 ROOMS = (
     "headwater",
     *(f"headwater.{name}" for name in ("checks", "plotting", "datasets", "checkpoints", "registry", "distributed")),
@@ -21,14 +21,14 @@ ROOMS = (
 
 
 def find_links(text):
-    """The targets of links and pictures of a page that lead to files."""
+    """Return the files that links and pictures of a page point to."""
     text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     found = re.findall(r"\]\(([^()\s]+)\)", re.sub(r"`[^`\n]*`", "", text))
     return [target for target in found if not re.match(r"[a-z]+:", target)]
 
 
 def name_anchors(text):
-    """The anchors of the headings of a page."""
+    """Return the anchors of the headings of a page."""
     return {
         re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in re.findall(r"^#+ (.*)$", text, re.M)
     }
@@ -47,7 +47,7 @@ def test_links_of_a_page_lead_somewhere(page):
 
 
 def list_names(room):
-    """The public functions and classes of a room."""
+    """Return the public functions and classes of a package."""
     module = import_module(room)
     names = getattr(module, "__all__", None)
     if names is None:

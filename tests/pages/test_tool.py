@@ -1,4 +1,4 @@
-"""The page tool: figures are stored set by set, pages are what template and figures say, runs say what they were."""
+"""The page tool: figures are stored set by set, pages are rendered from templates and figures, and runs are recorded."""
 
 import json
 import re
@@ -45,7 +45,7 @@ The largest root is {{ roots | f("g") }}.
 
 @pytest.fixture
 def squares(tmp_path, monkeypatch):
-    """A page with two parts of two sets each, and what was measured, in order."""
+    """Return a page with two parts of two sets each, and a list of the measured sets, in order."""
     made = []
 
     def part(name):

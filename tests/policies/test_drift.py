@@ -1,4 +1,4 @@
-"""Forgetting that tunes itself: what is noticed and what is not, who forgets, how it ends, and what a user sees of it."""
+"""half_life="auto": which changes are detected, which components forget, how forgetting ends, and what users see."""
 
 import os
 import pickle
@@ -40,7 +40,7 @@ def mixture(half_life="auto", **options):
 
 
 def near(model, centre):
-    """The component whose mean is nearest, and how far it is."""
+    """Return the component with the nearest mean, and its distance."""
     distances = np.linalg.norm(model.means_ - centre, axis=1)
     return int(distances.argmin()), float(distances.min())
 
@@ -52,7 +52,7 @@ def near(model, centre):
 def test_without_drift_it_is_the_stream_there_was(options):
     rows = drawn(5000, 1)
     tuned, plain = mixture(**options).partial_fit(rows), mixture(None, **options).partial_fit(rows)
-    rtol = 1e-12 if options == {"n_components": 1} else 0.0  # one component heals only here, which is adding up again
+    rtol = 1e-12 if options == {"n_components": 1} else 0.0  # only one component forgets here, and then counts again
     np.testing.assert_allclose(tuned._state.statistics.second, plain._state.statistics.second, rtol=rtol)
     np.testing.assert_allclose(tuned.means_, plain.means_, rtol=rtol)
     assert tuned._state.records["drift"].alarms == 0
@@ -80,7 +80,7 @@ def test_one_row_is_no_change():
     assert mixture().partial_fit(rows)._state.records["drift"].alarms == 0
 
 
-# Something does
+# Something drifts
 
 
 @pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
@@ -182,7 +182,7 @@ def test_a_model_that_was_fitted_first_watches_what_comes_after():
     assert near(model, [2.0, 2.0])[1] < 0.3
 
 
-# The laws, where something is forgotten
+# Laws while something is forgotten
 
 
 @pytest.fixture(scope="module")
@@ -251,7 +251,7 @@ def test_what_is_expected_is_what_kept_rows_score():
     drift = expected(scores)
     assert drift.expected[0] == pytest.approx(scores.mean())
     assert drift.deviation[0] == pytest.approx(scores.std())
-    assert drift.deviation[1] == 0.0  # it has no rows
+    assert drift.deviation[1] == 0.0  # the component has no rows
     assert expected(scores, began=3980).deviation[0] == 0.0  # or too few since
     assert expected(scores, began=2000).expected[0] == pytest.approx(scores[2000:].mean())
 
@@ -298,7 +298,7 @@ def test_a_fold_moves_moments_and_leaves_weights():
         model, drift, start, Progress(10_000, 1e4, 10.0, 1e4, 1e4), Summary(batch, 100, 100.0), 1e4, 1.0, 5.0
     )
     np.testing.assert_allclose(after.count, 0.5)
-    np.testing.assert_allclose(after.first[0] / after.count[0], [5.0, 0.0])  # half of it is new
+    np.testing.assert_allclose(after.first[0] / after.count[0], [5.0, 0.0])  # half of the stream is new
     np.testing.assert_allclose(after.first[1] / after.count[1], [6.0, 6.0])
     assert progress.mass == 10_100.0 and progress.n_eff == pytest.approx(200.0)
     np.testing.assert_allclose(known.memory, [100.0, 5050.0])

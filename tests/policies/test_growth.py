@@ -1,4 +1,4 @@
-"""n_components="auto" of mixtures: they grow by accepted splits, whatever the cut, and can be read, stored and merged."""
+"""n_components="auto" of mixtures: growth by accepted splits, for any chunks; reading, saving and merging."""
 
 import itertools
 import pickle
@@ -19,7 +19,7 @@ from headwater.policies.search_context import Budget
 
 
 def groups(n, k, seed=0, apart=8.0):
-    """Rows of k groups on a line, in two columns."""
+    """Return rows of k groups on a line, in two columns."""
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n, 2)) + apart * rng.integers(k, size=(n, 1))
 
@@ -29,7 +29,7 @@ def auto(**options):
 
 
 def more_and_more(seed=0):
-    """Rows of two groups, and then of three: growth has to go on after the warm-up."""
+    """Return rows of two groups, and then of three: growth must continue after the warm-up."""
     return np.concatenate([groups(120, 2, seed), groups(1500, 3, seed + 1)])
 
 
@@ -39,7 +39,7 @@ def same(one, other, tolerance=0.0):
         np.testing.assert_allclose(left, right, rtol=tolerance, atol=tolerance)
 
 
-# The number that is found
+# Numbers that are found
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
@@ -65,7 +65,7 @@ def test_every_covariance_grows(kind):
 @pytest.mark.parametrize(("rows", "options"), [(150, {}), (3000, {"warm_up": "auto"}), (200, {"algorithm": "em"})])
 def test_a_fit_grows_and_then_fits(rows, options):
     X = groups(rows, 3)
-    X = X[np.argsort(X[:, 0])]  # the order of the rows is not trusted
+    X = X[np.argsort(X[:, 0])]  # the order of the rows does not matter
     model = auto(**options).fit(X)
     assert model.n_components_ == 3
     assert model.converged_
@@ -295,7 +295,7 @@ def test_others_are_matched_or_brought_to_one_number():
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_models_that_chose_other_numbers_merge_in_any_order(seed):
-    """Of three and more, in lists and in trees: no row is lost, and a list has no order."""
+    """Three and more models, in lists and in trees: no row is lost, and the order of a list does not matter."""
     numbers = np.random.default_rng(seed).permutation([1, 2, 3, 4])
     models = [auto(random_state=k).partial_fit(groups(200 + 20 * k, n, seed=seed + k)) for k, n in enumerate(numbers)]
     assert len({model.n_components_ for model in models}) > 2
@@ -325,7 +325,7 @@ def test_a_branch_ends_the_waiting():
     assert branched.partial_fit(groups(50, 2, seed=1)).n_samples_seen_ == 160
 
 
-# What is refused, and what stays as it was
+# Errors, and what they leave unchanged
 
 
 @pytest.mark.parametrize("algorithm", ["online-em", "soem", "boem", "online-vb", "quasi-bayes", "moment-matching"])

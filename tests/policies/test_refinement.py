@@ -1,4 +1,4 @@
-"""Streams that heal: what kept rows tell of all rows, moves and how they are judged, and what a user sees of it."""
+"""Refinement: estimates from the reservoir, moves and their acceptance, and what users see."""
 
 from dataclasses import replace
 
@@ -30,14 +30,14 @@ def drawn(rows, seed=0, centres=CENTRES):
 
 @pytest.fixture(scope="module")
 def begun():
-    """A mixture of four, its prior, and parameters near a fit."""
+    """Return a mixture of four components, its prior, and parameters near a fit."""
     model = Mixture(4, Gaussian(4))
     start = model.start(Batch(drawn(800)[0]), 0, StartSettings())
     return model, start.prior, start.parameters
 
 
 def parameters_of(model, prior, rows, labels):
-    """Parameters of given groups."""
+    """Return parameters of given groups."""
     shares = np.eye(model.n_components)[labels]
     totals = model.zeros(rows.shape[1])
     blank = model.readout("mode", prior, totals, 1.0)
@@ -47,7 +47,7 @@ def parameters_of(model, prior, rows, labels):
 
 
 def density(model, parameters, rows):
-    """Densities of components times their weights, the slow way."""
+    """Return densities of components times their weights, by a slow computation."""
     means, covariances = model.family.means(parameters.components), model.family.covariances(parameters.components)
     weights = np.exp(parameters.log_weights)
     return np.stack(
@@ -110,7 +110,7 @@ def test_chance_is_no_reason_to_mend(rows, factor):
 
 
 def test_rows_of_a_rare_component_are_believed(begun):
-    """All rows know it well, and kept ones hardly: what is told is what all say."""
+    """All rows determine it well, and the reservoir hardly does: the estimate must follow all rows."""
     model, prior, reference = begun
     rows, labels = drawn(40_000, 22)
     rows = rows[(labels != 1) | (np.arange(40_000) % 50 == 0)]
@@ -137,7 +137,7 @@ def test_counts_that_are_mended_keep_those_of_each_word():
 
 def test_long_steps_climb_as_high_as_many_short_ones(begun):
     model, prior, reference = begun
-    rows = Batch(drawn(1500, 4, 0.3 * CENTRES)[0])  # which overlap, so EM is slow
+    rows = Batch(drawn(1500, 4, 0.3 * CENTRES)[0])  # components overlap, so EM is slow
     kept = ControlVariate(model, "mode", prior, rows, 1500.0)
     statistics = model.summarize(reference, rows).mean
     slow = statistics
@@ -154,7 +154,7 @@ def view_of(model, prior, parameters, rows):
 
 
 def wrong_start(rows, labels):
-    """Two components where one would do, and one for two clusters."""
+    """Return parameters with two components on one cluster, and one component on two clusters."""
     groups = np.array([0, 1, 2, 2])[labels].copy()
     groups[np.flatnonzero(labels == 0)[::2]] = 3
     return groups
@@ -306,7 +306,7 @@ def test_healing_costs_what_it_may():
 def test_surprise_is_more_than_chance():
     known = refinement_record.Refinement(rows=1000, expected=-3.0, deviation=1.0)
     assert known.after(-3.01 * 500, 500.0).surprise == 0.0
-    assert known.after(-3.5 * 20, 20.0).surprise == 0.0  # too few rows to tell
+    assert known.after(-3.5 * 20, 20.0).surprise == 0.0  # too few rows to decide
     assert known.after(-3.5 * 500, 500.0).surprise == pytest.approx(0.5)
 
 
@@ -371,7 +371,7 @@ def test_other_families_make_the_same_moves(name):
 
 
 def test_a_climb_ends_where_rows_that_judge_score_best():
-    """Where components overlap, a climb beside what few kept rows tell would run away."""
+    """Where components overlap, a climb on few reservoir rows would overfit."""
     rows, _ = drawn(60_000, 23, 0.25 * CENTRES)
     held_out = drawn(20_000, 24, 0.25 * CENTRES)[0]
     model = streamed(rows, 5000, reservoir=1500, warm_up=1000)
@@ -424,7 +424,7 @@ def test_a_state_that_heals_no_more_goes_on_as_a_plain_stream():
 
 
 def test_components_of_two_widths_in_one_place_are_told_apart():
-    """No line parts them: the core is one, and what is around it the other."""
+    """No line separates them: one is the core, and the other surrounds it."""
     rng = np.random.default_rng(28)
     labels = rng.integers(3, size=8000)
     rows = (

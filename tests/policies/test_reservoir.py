@@ -1,4 +1,4 @@
-"""The reservoir: a uniform sample, the same however the stream is cut and whatever the tree of merges."""
+"""The reservoir: a uniform sample that depends neither on the chunks nor on the tree of merges."""
 
 import copy
 import pickle
@@ -46,7 +46,7 @@ def streamed(reservoir, batch, cuts, first=0, clock=None):
 
 
 def slow(key, batch, capacity, places, clock=0.0):
-    """Places of the rows that a reservoir should keep, by a sort of all."""
+    """Return the places of the rows that a reservoir should keep, by sorting all rows."""
     u = 1.0 - ((row_keys(key, places) >> np.uint64(12)).astype(float) + 0.5) * 2.0**-52
     return places[np.argsort(np.log(-np.log(u)) - clock)[:capacity]]
 
@@ -205,7 +205,7 @@ def test_merges_in_any_tree(make, capacity, room):
 
 
 def test_rows_of_branches_are_different_rows_and_those_of_the_base_are_not():
-    """All of the rows have room, so that what is merged is known."""
+    """The reservoir holds all rows, so the merged sample is known."""
     base_rows, own = np.arange(10.0)[:, None], [np.full((5, 1), 100.0), np.full((5, 1), 100.0), np.arange(5.0)[:, None]]
     base = add_rows(Reservoir(0, 1000, ROOM), Batch(base_rows), 0)
     parts = [add_rows(base, Batch(rows), 10) for rows in own]
@@ -214,7 +214,7 @@ def test_rows_of_branches_are_different_rows_and_those_of_the_base_are_not():
     assert sorted(both.batch.X[:, 0]) == sorted(np.concatenate([base_rows, *own])[:, 0])
     assert len(merge_reservoirs(parts, 0)) == 3 * 15
     further = [add_rows(both, Batch(np.full((2, 1), -1.0)), 25), add_rows(both, Batch(np.full((3, 1), -1.0)), 25)]
-    again = merge_reservoirs(further, 25)  # rows of the base that are equal in all, since two branches had them, are still two
+    again = merge_reservoirs(further, 25)  # equal rows of two branches still count as two
     assert len(again) == 25 + 5
     assert (again.batch.X == 100.0).sum() == 10
     same(merge_reservoirs(further[::-1], 25), again)
@@ -222,7 +222,7 @@ def test_rows_of_branches_are_different_rows_and_those_of_the_base_are_not():
 
 @pytest.mark.parametrize(("capacity", "room"), [(40, ROOM), (1000, 3500)])
 def test_merges_of_merges_with_twins(capacity, room):
-    """Branches with few different rows, whose places and ranks are the same, merged and branched again."""
+    """Branches with few different rows, and with equal places and ranks, are merged and branched again."""
     rng = np.random.default_rng(5)
 
     def few(rows):
@@ -251,7 +251,7 @@ def test_merges_of_streams_that_age_apart():
 
 
 def test_a_key_of_ones_own():
-    """A branch may have other random numbers for the rows to come; what it holds stays."""
+    """A branch may have other random numbers for later rows; the rows that it holds stay."""
     rng = np.random.default_rng(2)
     base = add_rows(Reservoir(1, 1000, ROOM), dense(rng, 20), 0)
     other = replace(base, key=2)
@@ -335,7 +335,7 @@ def test_a_state_with_a_reservoir_is_told_from_one_without():
 
 
 def test_rows_one_by_one_pile_up_without_end():
-    """A pile is as deep as there are rows in it; nothing that is done with it may go down that far by calls."""
+    """A pile is as deep as its number of rows, so no operation may recurse through it."""
     reservoir, row = Reservoir(0, 10**6, ROOM), Batch(np.zeros((1, 1)))
     for place in range(5000):
         reservoir = add_rows(reservoir, row, place)

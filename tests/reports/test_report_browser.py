@@ -1,4 +1,4 @@
-"""Reports in a real browser: nothing overflows on a phone, nothing complains, nothing is asked of the network."""
+"""Reports in a browser: no overflow on a phone, no messages on the console, no requests to the network."""
 
 import json
 import re
@@ -57,7 +57,7 @@ FRAME = """<!DOCTYPE html><title>frame</title>
 
 
 def measure(html, width, tmp_path):
-    """What a page looks like at a width."""
+    """Return the measures of a page at a width."""
     measured = re.sub(r"<meta http-equiv[^>]*>", "", html).replace("</body>", MEASURE + "</body>")
     (tmp_path / "measured.html").write_text(measured, encoding="utf-8")
     frame = tmp_path / f"frame{width}.html"
@@ -68,7 +68,7 @@ def measure(html, width, tmp_path):
 
 
 def browse(path, tmp_path):
-    """The page as the browser has it in the end, and what it wrote to the console."""
+    """Return the final page in the browser, and the messages on its console."""
     command = [CHROMIUM, *OPTIONS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", path.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
@@ -83,7 +83,7 @@ def test_a_page_in_a_browser(kind, tmp_path):
     html = hw.report(
         monitor.model, stream_of(kind), path, title="A name that is long " * 4, command="headwater fit " + "x" * 200
     )
-    # Its own policy forbids all requests, and a browser that had to enforce it would say so.
+    # The policy of the page forbids all requests, and the browser would report a blocked one.
     dom, console = browse(path, tmp_path)
     assert console == []
     assert dom.count("<section") == 6
@@ -98,7 +98,7 @@ def test_a_page_in_a_browser(kind, tmp_path):
 
 
 def check_cards(found):
-    """Cards of a row end together, bars begin at the same place in all of them, and no number is wrapped or cut."""
+    """Check that cards of a row end together, bars begin at the same place, and no number is wrapped or cut."""
     assert found["wrapped"] == [] and found["cut"] == []
     assert found["ragged"] == 0
     assert len(found["axes"]) <= 1 and len(found["ends"]) <= 1

@@ -1,4 +1,4 @@
-"""What a page promises: its headline, its summary, odd rows first, telling columns, distinct colours, numbered arrows."""
+"""Report pages: headline, summary, odd rows first, informative columns, distinct colours, numbered arrows."""
 
 import re
 import warnings
@@ -100,7 +100,7 @@ def test_odd_values_are_shown_beside_what_the_other_columns_expect():
     assert re.search(r"load <b>8</b> expected −1\.\d+ to 1\.\d+<small>\+8", html)
     assert "the range that the other columns expect" in html
     together = summarize_data(model, Chunk(np.array([[6.0, 12.0, 0.0]]), ("speed", "flow", "load")), 1).odd[0]
-    assert {value.name for value in together.why[:2]} == {"speed", "flow"}  # each goes with the other, and both are far off
+    assert {value.name for value in together.why[:2]} == {"speed", "flow"}  # both are far off, and agree with each other
 
 
 def test_kept_columns_are_text_and_whole_sequences_have_none():
@@ -165,7 +165,7 @@ def gaussians(means, deviations, weights=None):
 def test_the_scatter_takes_columns_that_tell_components_apart():
     means = [[0, 0, 0, 0], [0, 6, 0, 0], [0, 0, 6, 0], [0, 6, 6, 0]]
     assert telling_pair(gaussians(means, np.ones((4, 4)))) == (1, 2)
-    # Two columns that say the same are worth one: the pair (0, 1) leaves two components upon each other.
+    # Two columns with the same information count as one: in the pair (0, 1), two components coincide.
     means = [[0, 0, 0], [9, 9, 0], [9, 9, 4]]
     assert telling_pair(gaussians(means, np.ones((3, 3)))) in ((0, 2), (1, 2))
 
@@ -243,7 +243,7 @@ def test_words_in_other_scripts_make_no_noise_and_are_kept():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         html = hw.report(model, chunks)
-    assert "温度センサー</text>" in html and "\ue000" not in html  # in a figure, with nothing beside its letters
+    assert "温度センサー</text>" in html and "\ue000" not in html  # in a figure, with the text alone
     assert 'class="cards stacked"' in html
 
 
@@ -259,7 +259,7 @@ def test_one_early_outlier_does_not_flatten_a_curve():
         assert -4.1 < low < high < -2.9
         assert "a point at -1e+06 lies outside" in count_cut_off(values)
         assert running_medians(values).min() > -4.1
-    rise = -3.0 - 10.0 * np.exp(-np.arange(40) / 10.0)  # a learning curve is no outlier
+    rise = -3.0 - 10.0 * np.exp(-np.arange(40) / 10.0)  # the steep start of a learning curve is no outlier
     assert fence(rise) == (rise.min(), rise.max()) and count_cut_off(rise) == ""
 
 

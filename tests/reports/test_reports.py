@@ -1,4 +1,4 @@
-"""Reports: one page that stands alone, for every model, whatever its words are."""
+"""Reports: one self-contained page, for every model and any names."""
 
 import re
 import sys
@@ -26,7 +26,7 @@ VOID = {"meta", "link", "img", "br", "hr", "path", "use", "circle", "polyline", 
 
 @pytest.fixture
 def undrawn(monkeypatch):
-    """Pages without their figures, which take the time."""
+    """Leave out the figures of pages, which are slow."""
     for room in (cards, context, course):
         monkeypatch.setattr(
             room, "figure", lambda draw, label, name, size=None: Markup("<svg aria-label='{}'></svg>").format(label)
@@ -141,7 +141,7 @@ def test_documents_are_odd_by_the_score_of_a_word():
     model, documents = learned("topics"), np.array([[60.0, 50.0, 40.0, 0.0, 0.0, 0.0], [0, 0, 2, 2, 0, 0], [0] * 6])
     chunk = Chunk(csr_array(documents), [f"word{at}" for at in range(6)])
     found, scores = reading.summarize_data(model, chunk, 3), model.score_samples(chunk)
-    assert [one.row for one in found.odd] == [1, 0]  # what has no words is not ranked
+    assert [one.row for one in found.odd] == [1, 0]  # documents without words have no rank
     assert [one.size for one in found.odd] == [4.0, 150.0] and found.odd[0].score == pytest.approx(scores[1])
     assert found.odd[1].ranked == pytest.approx(scores[0] / 150.0) and found.score == pytest.approx(scores.mean())
 
@@ -259,7 +259,7 @@ def test_numbers_are_read():
 
 
 def broad(kind):
-    """Models at the edges of what a page can hold, with rows for them."""
+    """Return extreme models for a page, with rows for them."""
     rng = np.random.default_rng(0)
     if kind == "wide":
         X = rng.normal(size=(60, 20_000))
