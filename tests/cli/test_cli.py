@@ -207,7 +207,9 @@ def test_probabilities_that_are_high_are_shown(capsys):
 NONSENSE = {
     "no such command": (["fot"], 2, "Did you mean 'fit'"),
     "no such option": (["fit", "gaussian", "a.csv", "--kay", "3"], 2, "--kay"),
+    "parameter as option": (["fit", "gaussian", "a.csv", "--tol", "1"], 2, "is set by --set tol=VALUE"),
     "no argument": (["fit"], 2, "Missing argument 'MODEL'"),
+    "no model": (["fit", "a.csv"], 2, "Missing argument 'DATA': the form is headwater fit MODEL DATA..."),
     "unknown model": (["fit", "gausian", "a.csv"], 2, "did you mean 'gaussian'?"),
     "k = 0": (["fit", "gaussian", "a.csv", "-k", "0"], 2, "-k must be auto or an integer of at least 1, got '0'"),
     "negative k": (["fit", "gaussian", "a.csv", "-k", "-3"], 2, "got '-3'"),

@@ -95,7 +95,7 @@ EXPECTED_FAILURES = {
     for kind in ("dense", "sparse")
 }
 SPARSE_FAILURES = {
-    f"check_estimator_sparse_{kind}": "the check takes whoever has predict_proba for a classifier of four classes"
+    f"check_estimator_sparse_{kind}": "the check takes every estimator with predict_proba for a classifier of four classes"
     for kind in ("array", "matrix")
 }
 

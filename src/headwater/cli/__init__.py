@@ -1,4 +1,4 @@
-"""The command line: one file for each command; nothing is loaded before it is needed."""
+"""The command line: one file for each command; modules are loaded when they are needed."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ from headwater.cli.support.help_text import group_class
 from headwater.cli.support.imports import skip_slow_imports
 from headwater.cli.support.provenance import record_command
 from headwater.cli.support.signals import clean_up, ignore_signals, install_handlers
+from headwater.cli.support.usage_hints import usage_hint
 
 WORDS = "Learn mixtures, hidden Markov models, topics and factors from streams: one pass, bounded memory, models that merge."
 EXAMPLES = """
@@ -78,7 +79,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     code = run_command(sys.argv[1:])
     ignore_signals()
     if code != 0 or output_is_silenced():
-        # Python would wait for threads that wait for a pipe which nobody writes to.
+        # Python would wait for threads that read a pipe without a writer.
         clean_up()
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
@@ -100,7 +101,7 @@ def run_command(arguments: list[str]) -> int:
             if type(error).__name__ == "NoArgsIsHelpError":
                 print(error.format_message(), file=sys.stderr)
                 return EXIT_USAGE
-            print_message(error_sentence(error).rstrip(".") + f" ({_help_of(error)})")
+            print_message(f"{error_sentence(error).rstrip('.')}{usage_hint(error)} ({_help_of(error)})")
             return int(error.exit_code)
         except typer.Abort:
             return report_failure(KeyboardInterrupt(), debug)

@@ -22,7 +22,7 @@ After = Annotated[Path, typer.Argument(help="Another one.", metavar="AFTER.hw", 
 
 
 def diff(before: Before, after: After, messages: MessageOptions) -> None:
-    """Say what has changed from one model to another.
+    """Compare two models: what has changed from one to the other.
 
     Components are matched. Weights, means, rates and categories are compared in standard errors.
     """

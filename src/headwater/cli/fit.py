@@ -105,7 +105,7 @@ def fit(
         start, commands = load_with_commands(Path(model))
         algorithm = algorithm_of(start)
         if outputs.output is not None and algorithm.online and not _is_same_file(outputs.output, Path(model)):
-            start = start.branch()  # so that several files that go on from one model can be merged
+            start = start.branch()  # so that files that continue one model can be merged
     else:
         entry = entry_of(model)
         settings = replace(settings, given=add_vocabulary(entry, reading.vocabulary, settings.given))
@@ -114,7 +114,7 @@ def fit(
     commands = [*commands, this_command()]
     like = start if continues else None
     cost, stream, left_out = None, None, 0
-    if cluster.address is not None:  # workers read the rows, which this machine may not see
+    if cluster.address is not None:  # workers read the rows, and this machine need not have access
         from headwater.cli.support.cluster_fit import fit_on_cluster, save_unfinished
 
         with save_unfinished(outputs.output, commands, outputs.raw_rows):
@@ -140,7 +140,7 @@ def fit(
         print_left_out(stream)
     if outputs.output is not None:
         write_model(learned, outputs.output, commands, outputs.raw_rows)
-        if not outputs.raw_rows:  # what is shown is what was saved
+        if not outputs.raw_rows:  # the saved model is shown
             learned = load_with_commands(outputs.output)[0]
     if outputs.report is not None:
         write_report(learned, _rows_to_show(stream), outputs.report, commands, data)
@@ -148,12 +148,12 @@ def fit(
 
 
 def _is_same_file(one: Path, other: Path) -> bool:
-    """Whether two names, of which the first need not be there, are those of one file."""
+    """Whether two names are those of one file; the first file need not exist."""
     return one.exists() and one.samefile(other)
 
 
 def _rows_to_show(stream: Stream | None) -> Stream | None:
-    """Return the rows for a report: in the order of the data, so that row numbers are those of the data."""
+    """Return the rows for a report in the order of the data, so that row numbers are those of the data."""
     return None if stream is None or stream.once else stream.in_file_order()
 
 

@@ -33,7 +33,7 @@ def impute(
     keep: Keep = None,
     seed: Seed = 0,
 ) -> None:
-    """Fill the missing values of rows by what the others say.
+    """Fill the missing values of rows, given their other values.
 
     Writes the rows in their order, with the columns of the data in theirs. Values that are there are not changed. The number
     of values that were filled is printed.

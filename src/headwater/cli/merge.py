@@ -36,7 +36,7 @@ def merge(models: Models, messages: MessageOptions, output: Output = None) -> No
         if path.exists() and any(other.exists() and path.samefile(other) for other in models[:place]):
             raise ValueError(f"models must be different models, got {path} twice: its rows would count twice")
     parts = [load_with_commands(path) for path in models]
-    with warnings.catch_warnings():  # the merge report repeats them
+    with warnings.catch_warnings():  # the merge report has them
         warnings.simplefilter("ignore", UserWarning)
         merged = headwater.merge([model for model, _ in parts])
     if output is not None:

@@ -29,7 +29,7 @@ def score(
     """Score each row: how odd it is, and its cluster.
 
     Writes one line for each row: its number, its score (log-density; low is odd), its cluster, and what else is asked for.
-    Documents and sequences are compared by their score per word or symbol, which is written, too.
+    Documents and sequences are compared by their score per word or symbol, which is also written.
     """
     from headwater.cli.support.score_table import write_scores
 

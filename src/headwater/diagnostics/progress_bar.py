@@ -1,4 +1,4 @@
-"""A progress bar where somebody can see it: in a notebook, or on a terminal. Elsewhere nothing is printed."""
+"""A progress bar in a notebook or on a terminal. Elsewhere nothing is printed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ProgressBar:
 
 
 def find_display() -> Display | None:
-    """Return where a bar can be seen: a notebook or a terminal; None if nobody would see it."""
+    """Return where to show a bar: in a notebook or on a terminal; None elsewhere."""
     shell = sys.modules.get("IPython")
     running = None if shell is None else shell.get_ipython()
     if running is not None and hasattr(running, "kernel"):

@@ -1,4 +1,4 @@
-"""Many machines: models learned by the workers of a Dask cluster, from data that no machine can hold."""
+"""Many machines: the workers of a Dask cluster learn a model from data that no machine can hold."""
 
 from headwater.diagnostics.distributed_report import DistributedReport, Round
 from headwater.distributed.api import fit

@@ -29,7 +29,7 @@ from headwater.estimators.stored_results import RESULTS as STORED
 from headwater.kernels.parallel import one_blas_thread
 from headwater.registry import make_provisional_learner
 
-# Options that the schema of a model that continues has settled.
+# Options that the schema of a continued model fixes.
 SCHEMA_OPTIONS = ("columns", "exclude", "categories", "dates")
 
 
@@ -55,7 +55,7 @@ def fit(
     is found on a sample, a worker streams each part from there, and the results are added in a tree. This is done in some
     `rounds`, each of which starts where the one before ended. An algorithm for batches (and `passes`) makes exact passes:
     workers compute the E-step of their parts, a tree adds, and the result is that of `model.fit` up to rounding. Either way
-    the answer is the same, bit for bit, whatever the number of workers, and whichever of them are slow or die.
+    the answer is the same, bit for bit, for any number of workers, and also if workers are slow or die.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def check_call(
     algorithm = make_provisional_learner(model).algorithm
     if go_on and model._has_state() and (passes not in (None, 1) or not algorithm.online):
         raise ValueError("go_on is for one pass over more rows, and exact passes know only the rows they read: leave out one")
-    if model._traits.takes_tables and not algorithm.online:  # a start on picked rows does not know all categories
+    if model._traits.takes_tables and not algorithm.online:  # a start on some rows does not have all categories
         raise ValueError(
             f"algorithm {algorithm.word!r} of {type(model).__name__} learns on one machine: on a cluster stream by 'auto', "
             f"or by its online twin {algorithm.twin!r}"

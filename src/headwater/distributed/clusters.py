@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     pass
 
 WORKER_WAIT = 60.0  # seconds that a cluster may be without workers: they may be starting
-ANSWER_WAIT = 5.0  # seconds for workers to answer a question outside of any task
+ANSWER_WAIT = 5.0  # seconds for workers to answer a request outside of tasks
 SILENT_LEVEL = logging.CRITICAL + 1  # above every level that is logged
 SCHEMES = ("tcp://", "tls://", "ucx://", "ws://", "wss://", "inproc://")
 
-# Why a scheduler cancels tasks: its own reason, and what to tell the user.
+# Reasons of a scheduler to cancel tasks, and messages for the user.
 RETRY_ADVICE = "run this again, and it continues from the checkpoint if there is one"
 LOST_DATA_ADVICE = "data that was put on workers, and cannot be made again, was lost with one of them: put it there again"
 CANCEL_REASONS = {
@@ -63,7 +63,7 @@ def explain_lost_connection() -> Iterator[None]:
 
     try:
         yield
-    except CommClosedError as error:  # of the scheduler; errors of workers do not get here
+    except CommClosedError as error:  # of the scheduler; errors of workers are handled elsewhere
         raise ClusterError(f"the scheduler was lost: {RETRY_ADVICE}") from error
     except CancelledError as error:
         reason = getattr(error, "reason", "unknown")
@@ -73,7 +73,7 @@ def explain_lost_connection() -> Iterator[None]:
 def ask_workers(client: Any, question: Callable[[], object]) -> dict[str, Any]:
     """Return the answers of workers by their addresses: exceptions of those that fail, and nothing if one is too slow.
 
-    A worker may die or hang meanwhile, and neither ends a run.
+    A worker may die or hang meanwhile; this does not end a run.
     """
     try:
         # In the loop of the client, `run` is a coroutine, which can have a timeout.
@@ -124,7 +124,7 @@ def connect(where: str = "local", security: object = None) -> Iterator[object]:
 
 def _start_local_cluster(workers: int, security: object, loop: object) -> Any:
     if getattr(multiprocessing.current_process(), "_inheriting", False):
-        sys.exit(1)  # this is a worker that imports the script which starts workers
+        sys.exit(1)  # a worker imports the script that starts workers
     page = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # otherwise a fixed port, open to the network
     try:
         return _import_distributed().LocalCluster(
@@ -182,7 +182,7 @@ def _silence_logs() -> Iterator[None]:
 
 
 def tls(ca_file: str, cert: str, key: str | None = None) -> object:
-    """Return what secures a connection: the certificate of an authority, and a certificate of one's own with its key.
+    """Return the security of a connection: the certificate of an authority, and your own certificate with its key.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def tls(ca_file: str, cert: str, key: str | None = None) -> object:
 def _loop_without_interrupts() -> Iterator[object]:
     """Yield an event loop whose child processes ignore Ctrl-C.
 
-    A terminal sends it to the workers, too, and each of them would print a traceback, while the client decides when they
+    A terminal sends Ctrl-C to the workers, too, and each would print a traceback; but the client decides when they
     end. A process inherits the blocked signals of the thread that starts it.
     """
     from distributed.utils import LoopRunner

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
 
 
-LOOKED_PARTITIONS = 256  # of a bag, spread over the data, that are looked at for their words
+LOOKED_PARTITIONS = 256  # of a bag, spread over the data, whose words are counted
 LOOKED_TEXTS = 10_000  # in all of them: enough for all words but rare ones
 
 

@@ -19,8 +19,8 @@ from headwater.distributed.parts import Plan
 from headwater.distributed.progress import Step
 from headwater.distributed.versions import call_checked, cannot_import, import_failure, version
 
-POLL_INTERVAL = 0.1  # seconds between two looks at the tasks: fast enough for a progress bar
-WORKER_CHECK_INTERVAL = 5.0  # seconds between two looks at the workers, each of which asks the scheduler
+POLL_INTERVAL = 0.1  # seconds between checks of the tasks: fast enough for a progress bar
+WORKER_CHECK_INTERVAL = 5.0  # seconds between checks of the workers, each a request to the scheduler
 
 Watch = Callable[[Step], None]
 
@@ -102,7 +102,7 @@ class DaskEngine:
             failed = self._wait(end, parts, step)
             found = self._result(end, [names[at] for at in failed if names] if leaves else names)
         finally:
-            # A caller that keeps an exception would keep the futures in its traceback, and their tasks running.
+            # An exception that a caller keeps would hold the futures in its traceback, and their tasks would go on.
             for future in (end, *parts.values()):
                 future.release()
         if isinstance(found, Refusal):

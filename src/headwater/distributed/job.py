@@ -115,10 +115,10 @@ class Job:
                 found, progress = self._stream_parts(learner, found, turns, progress)
             if most or not turns:
                 found, progress = self._run_exact_passes(learner, found, most, progress, trace)
-            assert found is not None  # there was a pass, or several
+            assert found is not None  # after one pass or several
             if self.checkpoint is not None:
                 self._write_checkpoint(found, progress, complete=True)
-        assert found is not None  # nor is the job of a checkpoint over before there is a model
+        assert found is not None  # the job of a checkpoint has a model at its end
         return found, DistributedReport(len(self.plan.parts), progress.rounds, tuple(one.sentence for one in progress.unread))
 
     def _count_passes(self, learner: Learner) -> tuple[int, int]:

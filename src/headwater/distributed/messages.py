@@ -33,7 +33,7 @@ class Unread:
 
 @dataclass(frozen=True)
 class Refusal:
-    """An error that a task returns: raised on a worker, it would be logged there, and the task would be tried again."""
+    """An error that a task returns: if it were raised, the worker would log it, and the task would be tried again."""
 
     error: Exception
 

@@ -120,7 +120,7 @@ def read_plan_like(kind: str, opened: Any, reading: Mapping[str, object]) -> Rea
 
 
 def read_chunks(model: StreamingEstimator, part: Part, block: object, read_plan: ReadPlan) -> Iterator[Chunk]:
-    """Yield the rows of a part with their companions; only whole sequences, if the model needs them."""
+    """Yield the rows of a part with their companions; whole sequences only, if the model needs them."""
     yield from _drop_weightless(whole_sequences(model, _read_all_chunks(model, part, block, read_plan, 0)))
 
 

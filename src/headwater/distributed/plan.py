@@ -24,7 +24,7 @@ SMALL_DATA_PARTS = 32  # of data with fewer bytes than that many parts: enough f
 MOST_PARTS = 4096  # of one run, so that the scheduler is not the bottleneck
 FILES_PER_TASK = 32  # that one task measures: opening a remote file takes longer than a task
 
-# Options that depend on the order of one stream, which parts do not have.
+# Options that need the order of one stream, which parts do not have.
 ORDER_ERRORS = {
     "shuffle": "shuffle mixes the rows of one stream, and parts are read side by side: leave it out",
     "vocabulary": (
@@ -164,6 +164,6 @@ def measure_files(paths: Sequence[str], read_plan: ReadPlan) -> list[FileSize]:
             rows = opened.total_rows if read_plan.seekable else None
             edges = opened.block_starts if read_plan.seekable else None
         except (ValueError, OSError):
-            pass  # the task that reads it will say what is wrong
+            pass  # the task that reads the file will report what is wrong
         sizes.append((rows, size, changed, edges))
     return sizes

@@ -47,7 +47,7 @@ def unread_files(path: str | Path) -> dict[str, int | None]:
         header, _ = container.read(Path(path))
         return _check_unread_files(header["extra"][RECORD]["more"]["again"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}  # resuming from it will say what is wrong
+        return {}  # resuming from the file will report what is wrong
 
 
 def _check_unread_files(found: object) -> dict[str, int | None]:

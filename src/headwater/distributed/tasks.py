@@ -1,4 +1,4 @@
-"""Tasks that run on workers. They take and return bytes and records; a part that cannot be read is returned as Unread."""
+"""Tasks of workers. They take and return bytes and records; a part that cannot be read is returned as Unread."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 WATCH_PERIOD = 4  # chunks, of which the first is scored before it is learned
 LEAST_ROWS_TO_DIVIDE = 4000  # of a sample: with fewer, each start would have too few of its own
 SAMPLE_PASSES = 20  # of EM over the sample, from given parameters
-OPEN_TRIES = 3  # to open a file: remote storage may fail once
+OPEN_TRIES = 3  # attempts to open a file, since remote storage may fail once
 
 Functions = Mapping[str, object]
 
 
 @dataclass(frozen=True)
 class Outline:
-    """What must be known of a part before rows are picked: their number, those with labels, and lengths of sequences.
+    """Facts about a part that are needed before rows are picked: their number, those with labels, and lengths of sequences.
 
     `width` is that of a model of these rows; one part alone may lack some symbols.
     """

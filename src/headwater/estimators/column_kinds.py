@@ -29,10 +29,12 @@ def choose_kinds(columns: Sequence[object], names: Sequence[str], given: object,
         if name in chosen:
             kinds.append(chosen[name])
             continue
-        kind, reason = _guess(as_arrow(column, repr(name)), capacity)
+        values = as_arrow(column, repr(name))
+        kind, reason = _guess(values, capacity)
         if kind == IGNORED:
+            other = CATEGORICAL if _is_text(values.type) else GAUSSIAN
             warnings.warn(
-                f"column {name!r} is left out, since {reason}; set columns={{{name!r}: ...}} to include it",
+                f"column {name!r} is left out, since {reason}; columns={{{name!r}: {other!r}}} includes it",
                 UserWarning,
                 stacklevel=2,
             )

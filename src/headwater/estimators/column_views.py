@@ -75,7 +75,7 @@ class _ColumnView(BaseEstimator):
         return inputs
 
     def _law(self, inputs: Inputs) -> Conditional:
-        """What the mixture knows of the column."""
+        """The conditional law of the column."""
         names = getattr(self.model_, "feature_names_in_", None)
         name = None if names is None else str(names[self.place_])
         rows = inputs.with_column(self.place_, name, inputs.gaps())

@@ -1,4 +1,4 @@
-"""Conditional: what a mixture knows of the missing columns of rows, given those that are observed."""
+"""Conditional: the law of the missing columns of rows under a mixture, given the observed ones."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def _check_size(name: str, value: object, owner: str) -> None:
     try:
         sizes = np.abs(np.asarray(value, dtype=np.float64))
     except (TypeError, ValueError):
-        return  # whoever reads the array says what is wrong with it
+        return  # the reader of the array reports what is wrong with it
     least, most = LIMITS[name]
     wrong = sizes[(sizes > most) | ((sizes > 0.0) & (sizes < least))]
     if wrong.size:

@@ -80,7 +80,7 @@ class Reading:
         return self.stream.records.get(DRIFT)
 
     def half_lives(self) -> tuple[Array, bool]:
-        """Half-lives of the components (K,) by the drift monitor, and whether the weights forget, too."""
+        """Half-lives of the components (K,) by the drift monitor, and whether the weights forget."""
         return half_lives(self.stream, self.plan.warm_up_rows)
 
     def reservoir_rows(self, most: int) -> Any:

@@ -72,7 +72,7 @@ class RowHooks(BaseEstimator, ABC):
         """Refuse to be merged with another model of this class, where more than parameters must agree."""
 
     def _share_columns(self, other: object) -> None:
-        """Take over what another model knows of its columns, where the learner depends on it."""
+        """Take over the columns of another model, if the learner depends on them."""
 
     def _aligned_models(self, models: Sequence[Any]) -> list[Any]:
         """Return models that are to be merged, of which this is the first, in one width and with one numbering of symbols."""

@@ -21,7 +21,7 @@ OBJECTS = {
 
 
 def write_parameter(writer: Writer, value: object, name: str) -> object:
-    """Return the tree of a parameter, in which tuples, lists, objects and functions are told apart."""
+    """Return the tree of a parameter, which distinguishes tuples, lists, objects and functions."""
     if isinstance(value, np.random.RandomState):
         kind, keys, place, has_gauss, gauss = value.get_state()
         return {

@@ -1,4 +1,4 @@
-"""TableConditional: what a mixture of a table knows of the missing entries of rows, with categories in words."""
+"""TableConditional: the law of the missing entries of rows under a mixture of a table, with categories in words."""
 
 from __future__ import annotations
 

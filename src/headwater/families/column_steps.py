@@ -20,7 +20,7 @@ SLACK = 1e-6  # of a step, beside the precision of the values
 MOST_SLACK = 0.05  # of a step; beyond it every value lies near some multiple
 LEAST_EVIDENCE = 20.0  # nats by which chance would have to put all values on multiples
 FINEST = 1e-9  # of the range of the values: a finer step changes nothing
-FINEST_COMMON = 1e-6  # of the size of the values, for steps that nobody rounds to: numbers of float32 have finer ones
+FINEST_COMMON = 1e-6  # of the size of the values; finer steps are not searched for, since float32 has such
 FEW_VALUES = 64  # which are looked at first: most columns without a step are found out by them
 MOST_VALUES = 4096
 

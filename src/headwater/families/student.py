@@ -1,6 +1,6 @@
 """K multivariate Student's t: Gaussians whose every row has a precision of its own, so that odd rows count less.
 
-A row of component k is N(mu, Sigma / u) with u ~ Gamma(nu / 2, nu / 2), which nobody sees. Given the row, u is Gamma again:
+A row of component k is N(mu, Sigma / u) with u ~ Gamma(nu / 2, nu / 2), a hidden factor. Given the row, u is Gamma again:
 E[u | x] = (nu + d) / (nu + q) with q the squared distance, and E[log u | x] = digamma((nu + d) / 2) - log((nu + q) / 2). So
 statistics are those of Gaussians, weighted by E[u], and the sum of E[log u - u], of which the degrees of freedom are read out
 (Liu and Rubin 1995; Peel and McLachlan 2000). All columns of a row share u, diagonal covariance or not.

@@ -19,7 +19,7 @@ NEWTON_STEPS = 6  # which leave nothing: each doubles the digits of a start that
 
 @dataclass(frozen=True)
 class StudentStatistics(ComponentStatistics):
-    """Statistics of rows x, each a Gaussian whose precision is multiplied by a factor u that nobody saw.
+    """Statistics of rows x, each a Gaussian whose precision is multiplied by a hidden factor u.
 
     Rows (K,); the expected sum of their factors, `mass` (K,); moments of the rows, weighted by the factors, about the origin;
     and `tails` (K,), the expected sum of log u - u, which says how much the factors differ.

@@ -246,7 +246,7 @@ class Table:
         return self.factor / reference.factor if reference.factor else 0.0, np.flatnonzero(changed).astype(np.int32)
 
     def plus(self, words: Words, rows: Array, gain: float) -> Table:
-        """Return this table with gain * rows, which nobody writes to any more, added to the rows of these words."""
+        """Return this table with gain * rows added to the rows of these words; `rows` must not change later."""
         if not SMALLEST < abs(self.factor) < LARGEST or not abs(gain) < LARGEST * abs(self.factor):
             self = self.copy()
         gain /= self.factor

@@ -1,1 +1,1 @@
-"""Streams: rows of files, tables and generators as chunks that models learn from, in bounded memory."""
+"""Streams: rows of files, tables and generators in chunks, in bounded memory."""

@@ -22,7 +22,7 @@ class Block:
     first: int
     numbers: NDArray[np.int64] | None = None
     before: int = 0
-    pause: bool = False  # whether it has no rows and says that a pipe pauses
+    pause: bool = False  # whether this is an empty block that marks a pause of a pipe
 
     def __len__(self) -> int:
         return count_rows(self.rows)
@@ -37,7 +37,7 @@ class Block:
         return self.before + (self.first + np.arange(len(self)) if self.numbers is None else self.numbers)
 
     def without(self, rows: object, here: NDArray[np.bool_]) -> Block:
-        """Return a block with the rows that are left; `here` says which of its rows they are."""
+        """Return a block with the selected rows; `here` selects them."""
         return replace(self, rows=rows, numbers=self.first + np.flatnonzero(here))
 
     def part(self, begin: int, end: int) -> Block:

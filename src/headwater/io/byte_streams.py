@@ -10,14 +10,14 @@ LINE_BYTES_LIMIT = 2**26  # bytes of one line; a longer one is refused, so that 
 
 
 class ByteStream(Protocol):
-    """What can be read from its beginning to its end."""
+    """A sequence of bytes that is read from its beginning to its end."""
 
     def read(self, size: int = -1, /) -> bytes:
         """Return the next bytes, at most `size` of them; none at the end."""
 
 
 class _ReadOnlyFile:
-    """The methods that pyarrow asks of a Python file that is read from its beginning to its end."""
+    """The methods that pyarrow needs of a Python file that is read from its beginning to its end."""
 
     closed = False
 
@@ -31,14 +31,14 @@ class _ReadOnlyFile:
         return False
 
     def flush(self) -> None:
-        """Nothing is written."""
+        """Do nothing: the file is read-only."""
 
     def close(self) -> None:
         self.closed = True
 
 
 class ArrivedBytes(_ReadOnlyFile):
-    """The bytes of a pipe as they arrive: a read waits for the first byte, and then takes only what is there."""
+    """The bytes of a pipe as they arrive: a read waits for the first byte, and returns the bytes that have arrived."""
 
     def __init__(self, handle: BinaryIO) -> None:
         self.handle = handle
@@ -71,7 +71,7 @@ class ReplayedBytes(_ReadOnlyFile):
 
 
 class AppendedBytes(_ReadOnlyFile):
-    """The bytes of a stream, followed by some bytes of ours."""
+    """The bytes of a stream, followed by some bytes that are appended."""
 
     def __init__(self, stream: ByteStream, end: bytes) -> None:
         self.stream, self.end = stream, end

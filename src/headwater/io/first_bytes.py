@@ -1,4 +1,4 @@
-"""The first bytes of a source, by which its format and its columns are recognized."""
+"""The first bytes of a source, which tell its format and its columns."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ SVMLIGHT_LINE = re.compile(rb"[-+.\deE]+( qid:\d+)?( \d+:[-+.\deE]+)+\s*(#.*)?(\
 
 
 class FormatReader(Protocol):
-    """What a module of `headwater.io.readers` offers."""
+    """The functions of a module of `headwater.io.readers`."""
 
     RANDOM_ACCESS: bool  # whether reading can begin at any row
 
@@ -39,7 +39,7 @@ class FormatReader(Protocol):
 
 @dataclass(frozen=True)
 class Format:
-    """A format of files: its name, the kind of its rows, the module that reads it, and how it is recognized."""
+    """A file format: its name, the kind of its rows, the module that reads it, and how it is recognized."""
 
     name: str
     kind: str
@@ -85,7 +85,7 @@ MEMORY_LINE_FORMATS = {
 
 
 def find_format(name: str) -> Format:
-    """Return the format of this name, or say which there are."""
+    """Return the format of this name, or raise an error that lists the formats."""
     for one in FORMATS:
         if one.name == name:
             return one
@@ -102,7 +102,7 @@ def suffix_format(name: str) -> Format | None:
 
 
 def recognize_format(name: str, head: bytes) -> Format:
-    """Return the format that first bytes look like, or refuse them and ask for its name."""
+    """Return the format of the first bytes, or raise an error that asks for its name."""
     for one in FORMATS:
         if one.matches(head):
             return one

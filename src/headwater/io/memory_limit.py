@@ -6,8 +6,8 @@ import os
 
 from headwater.io.read_errors import StreamError
 
-UNCHECKED_COLUMNS = 10_000  # fewer fit wherever this library can be imported
-BYTES_PER_COLUMN = 20_000  # measured: 8,500 for each reader of a column, of which there are two, one after the other
+UNCHECKED_COLUMNS = 10_000  # a table with fewer columns always fits
+BYTES_PER_COLUMN = 20_000  # measured: 8,500 for each reader of a column, and there are two
 
 
 def available_memory() -> int | None:

@@ -54,7 +54,7 @@ def stream(
     source : str, path, table, matrix, or an iterable of them
         A file, a folder or a glob (in the order of their names), an address that pyarrow or fsspec knows (``s3://...``),
         ``"-"`` for standard input, or several of these; a data frame, Arrow table or reader, matrix or sparse matrix; or
-        anything that yields tables or matrices. Compressed files are told by their first bytes. With `format="text"` or
+        anything that yields tables or matrices. Compressed files are recognized by their first bytes. With `format="text"` or
         `"sequences"` a list, a series or a generator may hold the texts themselves: strings of a list are names of files if
         all of them are written like names or name what is there.
     format : str, optional

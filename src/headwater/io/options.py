@@ -1,4 +1,4 @@
-"""The options of a stream, checked once."""
+"""The options of a stream, and their checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VOCABULARY_MODES = ("first", "open", "known")
 
 @dataclass(frozen=True)
 class Options:
-    """What the user asked for; None stands for what is found in the data."""
+    """The options of the user; None means that the value is found in the data."""
 
     format: str | None = None
     columns: tuple[str | int, ...] | None = None
@@ -47,7 +47,7 @@ class Options:
     shortest: int = 1
     stop_words: tuple[str, ...] = ()
     symbols: tuple[str, ...] | None = None
-    brief: bool = False  # whether the first row alone tells how rows are read, since the next one of a pipe may take long
+    brief: bool = False  # whether only the first row decides how rows are read: the next row of a pipe may take long
 
     def non_defaults(self) -> dict[str, object]:
         """Return what differs from the defaults, in values that JSON can hold."""

@@ -10,15 +10,15 @@ from typing import TypeVar, cast
 
 Item = TypeVar("Item")
 
-POLL_SECONDS = 0.05  # after which a thread that waits for room checks whether it should stop
-JOIN_SECONDS = 1.0  # that a thread has to end; one that waits for a pipe may take longer
+POLL_SECONDS = 0.05  # between checks of a waiting thread whether it should stop
+JOIN_SECONDS = 1.0  # for a thread to end; one that waits for a pipe may take longer
 _END = object()
 _running: set[tuple[threading.Thread, threading.Event]] = set()
 
 
 @atexit.register
 def _end_all() -> None:
-    """End the threads that still run at exit: one that is cut off inside pyarrow crashes the process."""
+    """End the threads that still run at exit: a thread that is stopped inside pyarrow crashes the process."""
     for _, stop in list(_running):
         stop.set()
     for thread, _ in list(_running):
@@ -66,7 +66,7 @@ def prefetch(work: Generator[Item, None, None], depth: int = 2) -> Generator[Ite
             if item is _END:
                 return
             yield cast(Item, item)
-            del item  # a chunk that waits here for its successor would be one more in memory
+            del item  # a reference to the chunk here would keep one more in memory
     finally:
         stop.set()
         try:

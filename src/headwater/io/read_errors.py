@@ -12,7 +12,7 @@ MESSAGE_LETTERS = 240  # of a message of another library that are shown
 
 
 class StreamError(ValueError):
-    """An error whose sentence is complete; callers pass it on unchanged."""
+    """An error with a complete sentence, which callers pass on unchanged."""
 
 
 class NoRows(StreamError):
@@ -20,7 +20,7 @@ class NoRows(StreamError):
 
 
 def one_line_message(error: BaseException) -> str:
-    """Return what an error says, in one line of printable text."""
+    """Return the message of an error as one line of printable text."""
     first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     words = "".join(letter if letter.isprintable() else "?" for letter in " ".join(first.split()))
     return words if len(words) <= MESSAGE_LETTERS else f"{words[:MESSAGE_LETTERS]}..."
@@ -28,7 +28,7 @@ def one_line_message(error: BaseException) -> str:
 
 @contextmanager
 def explain_read_errors(name: str) -> Iterator[None]:
-    """Turn whatever reading a file may raise into one sentence that names it. Types that say that a file is absent are kept."""
+    """Turn errors of reading a file into one sentence that names the file. Types for absent files are kept."""
     from pyarrow import ArrowException
 
     try:

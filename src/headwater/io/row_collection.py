@@ -29,7 +29,7 @@ __all__ = [
     "select_rows",
 ]
 
-MEMORY_COPIES = 3  # of the rows: themselves, a copy while they are concatenated, and what an E-step makes of them
+MEMORY_COPIES = 3  # of the rows: themselves, a copy during concatenation, and the arrays of an E-step
 
 
 def collect_rows(chunks: Iterable[Chunk], limit: int | None = None, instead: str = "") -> Chunk:
@@ -61,7 +61,7 @@ def concatenate_chunks(chunks: list[Chunk]) -> Chunk:
     """Return the rows of several chunks as one chunk."""
     if len(chunks) == 1:
         return chunks[0]
-    last = max(chunks, key=lambda chunk: chunk.shape[1] if len(chunk.shape) > 1 else 0)  # a vocabulary may grow
+    last = max(chunks, key=lambda chunk: chunk.shape[1] if len(chunk.shape) > 1 else 0)  # a vocabulary may have grown
     together: dict[str, Any] = {"X": stack_rows([chunk.X for chunk in chunks])}
     for name in COMPANIONS:
         values = [getattr(chunk, name) for chunk in chunks]
@@ -71,7 +71,7 @@ def concatenate_chunks(chunks: list[Chunk]) -> Chunk:
 
 
 def stack_rows(parts: list[Rows]) -> Rows:
-    """Return rows under one another. Sparse rows of an open vocabulary may be of different widths."""
+    """Return stacked rows. Sparse rows of an open vocabulary may have different widths."""
     if isinstance(parts[0], TableRows):
         return stack_tables([part for part in parts if isinstance(part, TableRows)])
     if not hasattr(parts[0], "tocsr"):

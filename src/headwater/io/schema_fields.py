@@ -1,4 +1,4 @@
-"""Checked fields of a schema. Schemas come from model files, which anybody may have written."""
+"""Checked fields of a schema. Schemas come from model files, which may come from a stranger."""
 
 from __future__ import annotations
 

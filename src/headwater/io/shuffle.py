@@ -1,4 +1,4 @@
-"""Shuffling of rows, in an order that depends on the seed and the place in the stream alone."""
+"""Shuffling of rows: the order depends only on the seed and the place in the stream."""
 
 from __future__ import annotations
 

@@ -25,11 +25,11 @@ GLOB_CHARACTER = re.compile(r"[*?\[]")
 
 
 class FileNames(tuple[str, ...]):
-    """Names of files, where a list of strings might be taken for texts."""
+    """Names of files, in a type that cannot be confused with a list of texts."""
 
 
 def find_sources(source: object, any_suffix: bool, lines: bool = False) -> list[Source]:
-    """Return the sources that a user means, in the order in which they are read.
+    """Return the sources in the order of reading.
 
     A folder gives its files with a known ending, or all files with `any_suffix`. With `lines` the format is one of lines, so
     that a list of strings may be the lines themselves.
@@ -47,7 +47,7 @@ def find_sources(source: object, any_suffix: bool, lines: bool = False) -> list[
 
 
 def _are_texts(items: Sequence[str | PurePath]) -> bool:
-    """Whether strings are texts, and do not name files; refuse them if some do and others cannot."""
+    """Whether strings are texts and not names of files; refuse a mix of both."""
     texts = [item for item in items if not _looks_like_a_name(item)]
     if not texts:
         return False
@@ -72,7 +72,7 @@ def _looks_like_a_name(item: str | PurePath) -> bool:
 def _exists(name: str) -> bool:
     try:
         return os.path.exists(name) or (bool(GLOB_CHARACTER.search(name)) and bool(glob.glob(name, recursive=True)))
-    except (OSError, ValueError):  # too long for a name, or with characters that no name has
+    except (OSError, ValueError):  # too long for a name, or with characters that names cannot have
         return False
 
 

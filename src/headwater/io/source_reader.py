@@ -37,7 +37,7 @@ FORMAT_BYTES = 4096  # first bytes by which a format is recognized
 
 @dataclass
 class SourceReader:
-    """The sources of a stream, with the options of the user and the schema they are read like, if there is one.
+    """The sources of a stream, with the options of the user and the schema of `like`, if there is one.
 
     With `mark_missing`, rows that `missing="drop"` would leave out are there, and NaN in every column. `known_recipe` is used
     in place of the one that the first rows tell.
@@ -52,7 +52,7 @@ class SourceReader:
 
     @cached_property
     def recipe(self) -> Recipe:
-        """How chunks are made. The first rows are looked at once."""
+        """How chunks are made. The first rows are read once for this."""
         found = self.known_recipe or self._plan()
         if self.mark_missing and isinstance(found, TableRecipe) and found.missing == "drop":
             return replace(found, missing=MARK_MISSING)
@@ -111,7 +111,7 @@ class SourceReader:
         return replace(self.options, format=self.format(index).name, brief=brief, shuffle=0, seed=0)
 
     def count(self, index: int) -> int | None:
-        """Return the rows of a source, if that is known without reading them."""
+        """Return the number of rows of a source, if it is known without reading them."""
         return self.format(index).load_reader().count(self.sources[index], self.options_for(index))
 
     def skips_rows(self, index: int = 0) -> bool:
@@ -150,12 +150,12 @@ class SourceReader:
             meter.finish(source.size)
 
     def _number(self, found: Iterable[object], source: Source, before: int, read: list[int], meter: Meter) -> Iterator[Block]:
-        """Number rows as the file does, before any are left out; `read` counts them."""
+        """Number the rows by their place in the file, before any are left out; `read` counts them."""
         for rows in found:
             block = Block(rows, source.name, read[0], before=before)
             read[0] += len(block)
             kept = self.recipe.filter_rows(block)
-            if kept.numbers is not None:  # comments and empty lines between sequences are no rows
+            if kept.numbers is not None:  # comments and empty lines between sequences are not rows
                 meter.rows_left_out += len(block) - len(kept)
             yield kept
             if isinstance(source, Pipe) and source.pauses():

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.fs import FileSystem
 
-PIPE_PAUSE_SECONDS = 0.02  # without a byte; a pipe is then taken to pause, and what has arrived is handed on
+PIPE_PAUSE_SECONDS = 0.02  # without a byte, after which a pipe is said to pause and the rows so far are handed on
 STANDARD_INPUT = "-"
 
 
@@ -114,7 +114,7 @@ class File:
 
 @dataclass(eq=False)
 class Pipe:
-    """Standard input, or anything else whose bytes come once. Bytes that were looked at are kept for the reading."""
+    """Standard input, or another source whose bytes come once. Bytes that were looked at are kept for the reading."""
 
     name: str
     handle: BinaryIO

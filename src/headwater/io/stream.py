@@ -22,7 +22,7 @@ from headwater.io.shuffle import permute_rows
 from headwater.io.source_reader import SourceReader
 from headwater.io.sources import Meter, Source
 
-DIGEST_LETTERS = 200  # letters of an option above which a digest stands for it
+DIGEST_LETTERS = 200  # letters; a longer option is replaced by its digest
 
 
 class Stream(Chunks):
@@ -51,7 +51,7 @@ class Stream(Chunks):
 
     @property
     def schema(self) -> dict[str, object]:
-        """How rows are made of what is read, in values that JSON can hold. Other files are read alike by `like=` it."""
+        """How rows are made of what is read, in values that JSON can hold. `like=` reads other files in the same way."""
         return self._reader.recipe.schema()
 
     @property
@@ -131,12 +131,12 @@ class Stream(Chunks):
         return found
 
     def fingerprint(self) -> dict[str, object]:
-        """Return what must be the same for a pass to be the same: names, sizes and times of files, and the options."""
+        """Return what identifies a pass: names, sizes and times of files, and the options."""
         sources = [[source.name, source.size, source.changed] for source in self._reader.sources]
         return {"sources": sources, **self.ways()}
 
     def ways(self) -> dict[str, object]:
-        """Return what must be the same for files to be read in the same way."""
+        """Return what identifies the way in which files are read."""
         like = self._reader.like
         said = {name: _digest(value) for name, value in self._options.non_defaults().items()}
         return {"options": said, "like": None if like is None else _digest(dict(like))}
@@ -210,7 +210,7 @@ class Stream(Chunks):
         return prefetch(made) if self._read_ahead else made
 
     def stretch(self, start: int, rows: int) -> Generator[Chunk, None, None]:
-        """Yield some rows from any row on, in chunks that are counted from there: the part of one of several readers of a file.
+        """Yield some rows from a given row on, in chunks counted from there: one reader's part of a file that several share.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class Stream(Chunks):
             begin = 0 if recipe.carries_state else start
             for group in group_rows(first_rows(self._reader.blocks(begin, meter), rows), size, hurry):
                 chunk = make(group, begin)
-                if meter.rows_left_out:  # also those of whole blocks, which are in no group
+                if meter.rows_left_out:  # including those of whole blocks that are in no group
                     chunk = replace(chunk, places=np.concatenate([block.places for block in group]))
                 meter.left_out = getattr(make, "left_out", 0)
                 begin = self.position(chunk)
@@ -266,6 +266,6 @@ class Stream(Chunks):
 
 
 def _digest(value: object) -> object:
-    """Return a short value itself, and the digest of a long one."""
+    """Return a short value as it is, and a long one as its digest."""
     text = json.dumps(value, sort_keys=True)
     return value if len(text) <= DIGEST_LETTERS else hashlib.sha256(text.encode()).hexdigest()

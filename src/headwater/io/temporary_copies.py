@@ -23,7 +23,7 @@ class _RawFile(Protocol):
     def write(self, data: memoryview, /) -> int | None: ...
 
 
-# Paths of the copies that exist now, so that a process that is stopped can remove them.
+# Paths of the existing copies, so that a stopped process can remove them.
 _copies: set[str] = set()
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WORD_SEPARATOR = r"[^\pL\pM\pN_]+"
 VOCABULARY_LIMIT = 10_000_000  # different words
-WORD_LETTERS_LIMIT = 10**6  # of the least length of a word that a schema may ask for
+WORD_LETTERS_LIMIT = 10**6  # limit for the least length of a word in a schema
 EXCLUDED_WORD, UNKNOWN_WORD = -1, -2  # in place of a column
 DOCUMENTS_PER_BLOCK = 1024  # documents that are split into words at a time
 
@@ -76,7 +76,7 @@ class WordColumns:
         return self.buckets or len(self.known)
 
     def find(self, lines: pa.StringArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the column of each word that counts, and how many there are in each line."""
+        """Return the column of each counted word, and the number of counted words in each line."""
         different, places, lengths = self.tokens.split(lines)
         columns = np.array([self._column(word) for word in different], dtype=np.int64)[places]
         counts = columns >= 0
@@ -117,7 +117,7 @@ def count_words(documents: list[str], columns: WordColumns) -> csr_array:
 
 
 def documents_of(X: object, name: str = "X") -> list[str] | None:
-    """Return a list of texts, if that is what X is: a list, an array, a series; None if it holds none. Others are refused."""
+    """Return a list of texts if X is a list, an array or a series of texts; None if it holds none. Mixtures are refused."""
     if isinstance(X, str | bytes):
         raise ValueError(f"{name} must be a list of documents, got one {type(X).__name__}, {X[:40]!r}: put it into a list")
     items = _list_items(X)
@@ -147,7 +147,7 @@ def documents_of(X: object, name: str = "X") -> list[str] | None:
 
 
 def _list_items(X: Rows) -> list[Any] | None:
-    """The items of what has one dimension, unless they are numbers."""
+    """The items of a one-dimensional container, unless they are numbers."""
     if isinstance(X, list | tuple):
         return list(X)
     if isinstance(X, np.ndarray):

@@ -1,4 +1,4 @@
-"""What a stream knows of its searches: when the last one was, what rows since then score, and what was spent."""
+"""The record of searches of a stream: the last one, the scores of rows since then, and the costs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALARM_LOOKS = 200.0  # extra E-steps for each row of a warm-up, if new rows are 
 
 @dataclass(frozen=True)
 class Refinement:
-    """What a stream knows of its searches.
+    """The record of the searches of a stream.
 
     Attributes
     ----------

@@ -33,6 +33,8 @@ PYTHON_ADVICE = (
     ),
     (re.compile(r", so prune\(\) may leave (it|them) out"), ""),
 )
+# A mapping from columns to their kinds is a parameter of a model, and not the option --columns of the data.
+KINDS_PATTERN = re.compile(r"(?<![\w\"])columns=(\{[^{}]*\})")
 POWER_PATTERN = re.compile(r"(\d+)\*\*(\d+)")
 
 
@@ -40,6 +42,7 @@ def to_command_line_words(text: str) -> str:
     """Return a sentence of the library with options in place of arguments."""
     for advice, instead in PYTHON_ADVICE:
         text = advice.sub(instead, text)
+    text = KINDS_PATTERN.sub(r'--set "columns=\1"', text)
     text = PARAMETER_PATTERN.sub(lambda found: f"{OPTIONS.get(found[1], f'--set {found[1]}')} ", text)
     text = SUBJECT_PATTERN.sub(lambda found: OPTIONS.get(found[1], f"--read {found[1]}"), text)
     return ASSIGNMENT_PATTERN.sub(_option_for, text)

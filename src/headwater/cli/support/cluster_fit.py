@@ -40,7 +40,7 @@ def fit_on_cluster(
 
     passes, tables = options.parse_passes(), type(model)._traits.takes_tables
     arguments = reading.with_gaps(model).stream_arguments(seed=seed, like=like, learns=True, tables=tables)
-    arguments.pop("like", None)  # the model itself says how to read more data for it
+    arguments.pop("like", None)  # the schema of the model says how to read more data
     _check_read_options(model, reading, arguments)
     check_call(model, cluster.number_of_rounds(), passes, like is not None, cluster.part_rows, reading=arguments)
     title = f"starting workers ({cluster.address})" if cluster.is_local else f"connecting to {cluster.address}"
@@ -67,7 +67,7 @@ def fit_on_cluster(
 
 @contextmanager
 def save_unfinished(path: Path | None, commands: Sequence[str], raw_rows: bool) -> Iterator[None]:
-    """If some parts cannot be read, save the model of all others: it may have taken many machines a long time."""
+    """If some parts cannot be read, save the model of the others: it may have taken many machines a long time."""
     from headwater.distributed import UnreadError
 
     try:
@@ -101,7 +101,7 @@ def _check_read_options(model: StreamingEstimator, reading: ReadOptions, argumen
 
 @contextmanager
 def _end_workers_on_stop() -> Iterator[None]:
-    """Let no worker outlive this process when it is stopped, and print no warnings about what workers leave behind."""
+    """End the workers when this process is stopped, and print no warnings about resources of workers."""
     before = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = "ignore"  # of the process that removes the semaphores of dead workers
     try:

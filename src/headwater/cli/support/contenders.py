@@ -35,7 +35,7 @@ COMPILE_ROWS = 500  # learned before the clock starts, so that kernels are compi
 
 @dataclass(frozen=True)
 class Contest:
-    """What all algorithms learn: the word of a model, its settings, the data, and how it is read."""
+    """The common task of all algorithms: a model, its settings, the data, and how it is read."""
 
     model: str
     settings: ModelSettings
@@ -44,7 +44,7 @@ class Contest:
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> Contest:
-        """Return the contest of `asdict`, after JSON."""
+        """Return the task from the mapping of `asdict`, after JSON."""
         settings, reading = ModelSettings(**given["settings"]), ReadOptions(**given["reading"])
         return cls(given["model"], settings, tuple(given["data"]), reading)
 
@@ -208,7 +208,7 @@ def _compile_kernels(model: StreamingEstimator, chunk: Chunk, online: bool) -> N
 
 
 def peak_memory() -> int | None:
-    """Return the peak memory of this process in bytes; None where the system does not tell."""
+    """Return the peak memory of this process in bytes; None where the system does not report it."""
     try:
         import resource
     except ImportError:

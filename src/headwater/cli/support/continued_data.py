@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from headwater.io.sources import Source
     from headwater.io.stream import Stream
 
-Record = list[Any]  # name, size, time of change, digest: a list, as JSON has it
+Record = list[Any]  # name, size, time of change, digest: a list, as in JSON
 
 
 def records_of(files: Sequence[Source], known: Sequence[Record] = ()) -> list[Record]:
@@ -24,7 +24,7 @@ def records_of(files: Sequence[Source], known: Sequence[Record] = ()) -> list[Re
 
 def _digest(name: str) -> str | None:
     path = Path(name)
-    if not path.is_file():  # remote: size and time must do
+    if not path.is_file():  # a remote file: size and time must be enough
         return None
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -20,7 +20,7 @@ MOST_VALUES = 4  # of each component, so that a line does
 def print_description(model: StreamingEstimator) -> None:
     """Print what a model has learned, and its health."""
     described = model.describe()
-    if "probability" in described.value:  # the model chooses the most distinctive values: low probabilities say little
+    if "probability" in described.value:  # the model chooses the most distinctive values
         described = model.describe(values=MOST_VALUES)
     print(described.title)
     if described.components:
@@ -52,7 +52,7 @@ def print_description(model: StreamingEstimator) -> None:
 
 
 def _format_values(component: Component) -> str:
-    """Return the values of a component that stand out most, or the first ones."""
+    """Return the most distinctive values of a component, or the first ones."""
     values = list(component.values)
     if len(values) > MOST_VALUES and any(value.standing is not None for value in values):
         values.sort(key=lambda value: -abs(value.standing or 0.0))

@@ -20,7 +20,7 @@ WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 EXPECTED_ERRORS = (ValueError, TypeError, OSError, MemoryError, ImportError, OverflowError, ArithmeticError, EOFError)
 
 
-NO_ROOM = "Unable to allocate "  # what NumPy says, before the size
+NO_ROOM = "Unable to allocate "  # NumPy's message, before the size
 NOT_ENOUGH_MEMORY = (
     "there is not enough memory for this{}: use fewer columns (--columns, --exclude), fewer components (-k), or, for wide "
     "rows of numbers, --set covariance_type=diag"
@@ -28,7 +28,7 @@ NOT_ENOUGH_MEMORY = (
 
 
 def _size_of(text: str) -> str:
-    """What NumPy says it lacks, in parentheses; nothing, if it does not say."""
+    """The size that NumPy could not allocate, in parentheses; empty if the message has none."""
     words = text.removeprefix(NO_ROOM).split()[:2] if text.startswith(NO_ROOM) else []
     return f" ({' '.join(words)} were asked for)" if words else ""
 
@@ -84,7 +84,7 @@ def report_failure(error: BaseException, debug: bool) -> int:
 
 
 def silence_output() -> None:
-    """Redirect standard output to nowhere: its reader has gone, and Python would fail to flush it at exit."""
+    """Redirect standard output to nowhere: its reader has closed it, and Python would fail to flush it at exit."""
     global _silenced
     _silenced = True
     try:
@@ -97,7 +97,7 @@ def silence_output() -> None:
 
 
 def output_is_silenced() -> bool:
-    """Whether the reader of standard output has gone."""
+    """Whether the reader of standard output has closed it."""
     return _silenced
 
 

@@ -115,7 +115,7 @@ def write_predictions(
 
 
 def _view(model: Any, place: int, classes: Sequence[str] | None) -> ColumnRegressor | ColumnClassifier:
-    """Return what predicts the column: a classifier, if it holds categories or flags, or if classes were named."""
+    """Return the predictor of the column: a classifier if it holds categories or flags, or if classes were named."""
     from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL
 
     schema = getattr(model, "_schema", None)
@@ -157,7 +157,7 @@ def _text(value: object) -> str:
 
 
 def _load_with(path: Path, method: str) -> Any:
-    """Return the model of a file, or say that its kind does not know what columns say of one another."""
+    """Return the model of a file, or refuse a kind that cannot predict columns from one another."""
     model: StreamingEstimator = load(path)
     if not hasattr(model, method):
         raise ValueError(f"{word_of(model)} does not know what some columns say of the others: gaussian and mixed do")
@@ -185,14 +185,14 @@ def _open_without(reading: ReadOptions, data: Sequence[str], model: Any, column:
 
 
 class _Schema:
-    """What a stream is read like, where one column is left out."""
+    """A schema without one column, to read a stream by."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema_ = schema
 
 
 class _Names:
-    """What names the columns of a stream, where one is left out."""
+    """Column names of a stream without one column."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.feature_names_in_ = names

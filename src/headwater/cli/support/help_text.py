@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.models import ArgumentInfo, OptionInfo
 
-WIDEST_LINE = 100  # columns of text that are read at ease, however wide the terminal is
+WIDEST_LINE = 100  # columns of text that are easy to read, however wide the terminal is
 NAME_COLUMNS = 26  # of options; longer ones get a line of their own
 MESSAGES = "Messages"  # the panel that comes last
 HELP_ALL = "help_all"  # the parameter of --help-all, which no command sees
@@ -24,7 +24,7 @@ PLACEHOLDERS = {Path: "FILE", int: "N", float: "X", str: "TEXT"}  # of values, b
 
 @dataclass(frozen=True)
 class CommandHelp:
-    """What the help of a command is made of. Examples after an empty line are shown by `--help-all` only."""
+    """The parts of the help of a command. Examples after an empty line are shown by `--help-all` only."""
 
     name: str
     words: str
@@ -63,7 +63,7 @@ class CommandHelp:
         return [(one, one.annotation.__metadata__[0]) for one in self.parameters]
 
     def _options(self) -> dict[str, list[tuple[str, str]]]:
-        """Names and explanations of options, by panel; those for everybody have none."""
+        """Names and explanations of options, by panel; the common options have no panel."""
         panels: dict[str, list[tuple[str, str]]] = {}
         for parameter, info in self._infos():
             if isinstance(info, OptionInfo) and not info.hidden:
@@ -97,7 +97,7 @@ def _long_name(names: str) -> str:
 
 
 def _placeholder(parameter: Parameter, info: ArgumentInfo) -> str:
-    """What stands for an argument in the usage; dots say that there may be several."""
+    """The placeholder of an argument in the usage; dots mean that there may be several."""
     name = str(info.metavar)
     return name if name.endswith("...") or "list" not in str(parameter.annotation.__origin__) else f"{name}..."
 
@@ -153,7 +153,7 @@ def group_class(words: str, examples: str, after: str, about: Mapping[str, str])
             options = [
                 ("--version", "Print the version."),
                 ("--install-completion", "Teach your shell to complete commands."),
-                ("--show-completion", "Print what would teach it."),
+                ("--show-completion", "Print the script that it installs."),
                 ("-h, --help", "Show this message."),
             ]
             formatter.write("\n".join([*lines, "", "Options:", *_table(options, width), "", after]) + "\n")

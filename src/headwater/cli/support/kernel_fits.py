@@ -27,7 +27,7 @@ N_ROWS = 120
 WARM_UP = 60
 MANY_COMPONENTS, MANY_COLUMNS = 40, 100  # for which E-steps are products of matrices
 SOME_COMPONENTS = 14  # which with twice these columns have a short start
-WIDE = 400  # columns: more than are compared as they are to find the start of a count mixture
+WIDE = 400  # columns; above this the start of a count mixture reduces the dimension
 READS = ("score_samples", "predictive_score_samples", "predict_proba", "predict", "transform")
 
 DRAWN = hw.SimulatedEM(burn_in=1, n_samples=1, rao_blackwell=False)
@@ -55,7 +55,7 @@ def gaussian_fits(rng: np.random.Generator) -> Iterator[Fit]:
 
 
 def student_fits(rng: np.random.Generator) -> Iterator[Fit]:
-    """Heavy tails, whose kernels are those of Gaussians with the tails of predictive densities."""
+    """Heavy tails: kernels of Gaussians with the tails of predictive densities."""
     X = rng.normal(size=(N_ROWS, 2)) + 4.0 * rng.integers(2, size=(N_ROWS, 1))
     for kind in ("full", "tied", "diag"):
         yield hw.StudentMixture(2).set_params(covariance_type=kind), (X,), {}
@@ -125,7 +125,7 @@ def arrival_fits(rng: np.random.Generator) -> Iterator[Fit]:
 
 
 def event_fits(rng: np.random.Generator) -> Iterator[Fit]:
-    """Counts of events, which are learned without kernels of their own."""
+    """Counts of events, which need no further kernels."""
     yield hw.PoissonMixture(2), (rng.poisson(3.0, size=(N_ROWS, 3)),), {}
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from headwater.core.chunk import Chunk
     from headwater.estimators.base import StreamingEstimator
 
-# What comes with the rows of a chunk, and the option that asks for it.
+# Companions of the rows of a chunk, and their options.
 COMPANIONS = {"y": "--target", "sample_weight": "--weight", "labels": "--label", "key": "--key", "lengths": "sequences"}
 
 
@@ -71,7 +71,7 @@ def file_digest(path: Path) -> str:
 
 
 def complete_word(incomplete: str) -> list[tuple[str, str]]:
-    """Return the words of models that begin so, each with what it is about: for the completion of a shell."""
+    """Return the words of models with this beginning and their descriptions, for the completion of a shell."""
     return [(word, entry.about) for word, entry in MODELS.items() if word.startswith(incomplete)]
 
 

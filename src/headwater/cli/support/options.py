@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
     from headwater.io.stream import Stream
 
-# Options that the schema of a fitted model has settled.
+# Options that the schema of a fitted model fixes.
 SCHEMA_OPTIONS = ("columns", "exclude", "target", "weight", "label", "key", "categories", "dates", "vocabulary")
 
 
@@ -84,7 +84,7 @@ class ReadOptions:
     def with_gaps(self, model: StreamingEstimator, otherwise: str | None = None) -> ReadOptions:
         """Return the options with missing values passed on to a model that takes them, unless something else was asked for.
 
-        For other models, `otherwise` says what becomes of rows that lack a value.
+        For other models, `otherwise` is the policy for rows with a missing value.
         """
         known = (getattr(model, "schema_", None) or {}).get("missing", "refuse")
         if self.missing is not None or known != "refuse" or any(one.startswith("missing=") for one in self.read):
@@ -123,7 +123,7 @@ class ReadOptions:
     def stream_arguments(
         self, *, seed: int = 0, like: object = None, learns: bool = False, tables: bool = False
     ) -> dict[str, Any]:
-        """Return all arguments of `headwater.stream` but the data, whoever opens it."""
+        """Return all arguments of `headwater.stream` but the data, for this process or for workers."""
         import headwater
 
         arguments = self.arguments()

@@ -26,7 +26,7 @@ def check_output(path: Path | None) -> None:
 
 
 def refuse_to_replace(option: str, output: Path, inputs: Iterable[str]) -> None:
-    """Refuse an output that is one of the input files, by whatever name: the input would be lost."""
+    """Refuse an output that is one of the input files, also under another name: the input would be lost."""
     if not output.is_file():
         return
     for path in _input_files(inputs):

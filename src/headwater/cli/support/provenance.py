@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 RECORD = "commands"
-# Options with a value that say where files are; they change nothing in the model.
+# Options that name files; they change nothing in the model.
 DESTINATION_OPTIONS = {"-o", "--output", "--checkpoint", "--checkpoint-rows", "--checkpoint-seconds", "--report"}
 DESTINATION_OPTIONS |= {"--tls-ca-file", "--tls-cert", "--tls-key"}
 # Learning on a cluster changes the model, but the choice of the cluster does not: the record says "local".

@@ -18,15 +18,15 @@ PARTS = ("value", "expected", "low", "high", "tail", "surprise")
 
 
 def check_explains(model: Any) -> None:
-    """Refuse models that do not know what columns say of one another."""
+    """Refuse models without `explain`."""
     if not hasattr(model, "explain"):
         raise usage_error(f"{word_of(model)} does not know what some columns say of the others: leave out --explain")
 
 
 def reason_columns(model: Any, chunk: Chunk, wanted: NDArray[np.bool_] | None) -> dict[str, Any]:
-    """Return what makes each row odd: names of the oddest columns, their values, and what the others expected of them.
+    """Return the reasons why each row is odd: names of the oddest columns, their values, and the expected values.
 
-    Of rows that are not `wanted` nothing is said, since they are not written.
+    Rows that are not `wanted` have no reasons, since they are not written.
     """
     import pyarrow as pa
 

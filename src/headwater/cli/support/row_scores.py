@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowAnswers:
-    """Answers for the rows of a chunk, or for its sequences; None for what the model does not have."""
+    """Answers for the rows of a chunk, or for its sequences; None for answers that the model does not have."""
 
     scores: NDArray[np.float64] | None
     clusters: NDArray[np.int64] | None = None
@@ -52,7 +52,7 @@ def make_scorer(model: StreamingEstimator, shares: bool = True) -> Scorer:
         return _make_sequence_scorer(model)
 
     def answer(chunk: Chunk) -> RowAnswers:
-        if not len(chunk):  # models need a row; its answers are dropped
+        if not len(chunk):  # models need at least one row; its answers are dropped
             return answer(_make_one_row(chunk)).without_rows()
         scores = None
         if chunk.y is not None or not type(model)._traits.target_columns:

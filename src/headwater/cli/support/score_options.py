@@ -1,4 +1,4 @@
-"""Options of `score` for what is said of each row."""
+"""Options of `score`: the answers for each row."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def sample_scores(batches: Iterable[NDArray[np.float64]], origin: str, seed: int
 
 
 def history_reference(model: StreamingEstimator) -> Reference | None:
-    """Return the scores of learned rows that a model keeps, each made before the row was learned; None if it keeps none."""
+    """Return the kept scores of learned rows, each from before the row was learned; None if the model keeps none."""
     history = getattr(model, "history_", None)
     if history is None or not history.now.scored:
         return None

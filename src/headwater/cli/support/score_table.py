@@ -35,7 +35,7 @@ NO_TARGET = "only with the target, whose density is the score"
 
 @dataclass
 class _Totals:
-    """What was written so far."""
+    """Totals of the lines written so far."""
 
     rows: int = 0
     scored: int = 0
@@ -57,7 +57,7 @@ def write_scores(
     if options.explain:
         check_explains(model)
     traits = type(model)._traits
-    left_empty = None if traits.chained or traits.takes_sequences else "drop"  # rows that cannot be scored are there, empty
+    left_empty = None if traits.chained or traits.takes_sequences else "drop"  # rows that cannot be scored have empty values
     stream = reading.with_gaps(model, left_empty).open_stream(data, like=model, keep=options.kept_columns)
     reference = _find_reference(model, stream, options, messages, data)
     threshold = options.threshold

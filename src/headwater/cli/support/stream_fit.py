@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
     from headwater.io.stream import Stream
 
-MOST_PASSES = 10_000  # of --passes auto: a model that has not converged by then is taken as it is
+MOST_PASSES = 10_000  # of --passes auto; the model is used even if it has not converged by then
 
 
 def fit_model(
@@ -147,7 +147,7 @@ def fit_stream(
 
 @dataclass(frozen=True)
 class _Run:
-    """Passes over some files; `more` is what the checkpoint says of the files beside model and position."""
+    """Passes over some files; `more` is the part of the checkpoint besides model and position."""
 
     passes: int
     messages: MessageOptions

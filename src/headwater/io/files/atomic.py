@@ -15,8 +15,8 @@ from pathlib import Path
 def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a temporary path to write to. It replaces `path` in one step at the end, and is removed after an error.
 
-    A reader of the path finds the old file or the new one, never a part of one. A link stays a link, and the new file has the
-    permissions of the old one. What is not a regular file is refused.
+    A reader of the path finds the old file or the new one, never a part of one. A symbolic link stays a link, and the new
+    file has the permissions of the old one. Anything but a regular file is refused.
     """
     target = Path(os.path.realpath(path))
     if target.is_dir():

@@ -60,7 +60,7 @@ def read(path: Path) -> tuple[Header, dict[str, AnyArray]]:
         raise IsADirectoryError(f"{path} is a directory, and should be a model file")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
-    if not path.is_file():  # a pipe would be waited for, and a device may have no end
+    if not path.is_file():  # reading a pipe would wait for its writer, and a device may have no end
         raise OSError(f"{path} is no regular file, and should be a model file")
     return _unpack(path, str(path))
 
@@ -75,7 +75,7 @@ def _unpack(source: Path | bytes, name: str) -> tuple[Header, dict[str, AnyArray
         text, arrays = _load(source)
     except (OSError, Damaged) as error:
         raise type(error)(f"{name} cannot be read: {_first_line(error)}") from error
-    except Exception as error:  # whatever a library makes of a file that is none
+    except Exception as error:  # the library may raise anything for a file of another format
         raise Damaged(f"{name} is no model file of headwater, or only a part of one: {_first_line(error)}") from error
     if text is None:
         raise Damaged(f"{name} is a file of safetensors, but no model of headwater")
@@ -102,7 +102,7 @@ def _load(source: Path | bytes) -> tuple[str | None, dict[str, AnyArray]]:
 
     if isinstance(source, bytes):
         size = int.from_bytes(source[:8], "little")
-        loaded = load(source)  # which checks the sizes
+        loaded = load(source)  # this checks the sizes
         metadata = json.loads(source[8 : 8 + size]).get("__metadata__") or {}
         return metadata.get(HEADER_KEY), {name: np.array(array) for name, array in loaded.items()}
     with safe_open(str(source), framework="numpy") as file:

@@ -1,6 +1,6 @@
-"""What machines send one another to be added up, as the bytes of a model file: deltas, summaries of rows, and reservoirs.
+"""Messages between machines, in the format of model files: deltas, summaries of rows, and reservoirs.
 
-Nothing in them is run. They are read after the statistics of the learner they are for, or refused in a sentence.
+They hold no code. They must fit the statistics of the learner that they are for, or are refused in a sentence.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAME = "the message"
 
 
 def to_bytes(value: Delta | Summary | Reservoir) -> bytes:
-    """Return the bytes of a delta, a summary or a reservoir; of a table they hold only the rows of the words that it holds.
+    """Return the bytes of a delta, a summary or a reservoir; for a table, only the rows of the words that it has.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def from_bytes(data: bytes, learner: Learner, kind: type[Sum]) -> Sum:
     data : bytes
         What `to_bytes` returned.
     learner : Learner
-        Whose statistics they are to have the kind and the shape of.
+        The learner whose kind and shape of statistics the message must have.
     kind : type
         `Delta`, `Summary` or `Reservoir`: what is expected.
 
@@ -82,7 +82,7 @@ def _delta(states: StateReader, parts: Mapping[str, object]) -> Delta:
 
     def weight(name: str) -> float:
         found = reader.number(parts[name], f"sum/{name}")
-        if not (found >= 0.0 or name == "n_eff") or abs(found) > HEAVIEST:  # what is left of a base may be more than it was
+        if not (found >= 0.0 or name == "n_eff") or abs(found) > HEAVIEST:  # the share of a base may exceed 1
             raise Damaged(f"sum/{name} is negative, or more than any stream can hold")
         return found
 

@@ -1,4 +1,4 @@
-"""Records as trees of values that JSON can hold, beside arrays by name; and back, after a template.
+"""Records as trees of values that JSON can hold, with arrays by name; and back, by a template.
 
 A file is not trusted: a tree is read as a value of the template's kind and shape, or refused.
 """
@@ -22,7 +22,7 @@ VALUE_LIMIT = 1e250  # of a number in a file; the squares of the largest rows ar
 NOT_FINITE = ("inf", "-inf", "nan")
 
 
-# Names that files have for records which are called otherwise now.
+# Names in files for records that have another name now.
 KINDS = {"Refinement": "Healing"}
 
 
@@ -80,7 +80,7 @@ class Writer:
         if isinstance(value, Table):
             return self._table(value, path)
         if is_dataclass(value):
-            value = getattr(value, "settled", value)  # a reservoir, however it came about
+            value = getattr(value, "settled", value)  # every kind of reservoir
             parts = {part.name: getattr(value, part.name) for part in fields(value) if part.compare}  # the others are caches
             return {"kind": kind_of(value)} | {name: self.write(one, f"{path}/{name}") for name, one in parts.items()}
         if isinstance(value, Mapping):
@@ -139,7 +139,7 @@ class Reader:
             return self.number(tree, path)
         if isinstance(like, np.ndarray):
             array = self.array(tree, path, like.dtype, like.shape, zero_logs=parameters)
-            if parameters and like.dtype.kind in "iu" and not np.array_equal(array, like):  # kernels take them for places
+            if parameters and like.dtype.kind in "iu" and not np.array_equal(array, like):  # kernels use them as indices
                 raise Damaged(f"{path} holds other whole numbers than it should")
             return array
         if isinstance(like, Table | Blend):

@@ -1,4 +1,4 @@
-"""Reservoirs of rows in model files and messages, read back only as a stream could have left them."""
+"""Reservoirs of rows in model files and messages, which are read only if a stream could have made them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read_reservoir(
     path : str
         Its name in sentences.
     rows : callable
-        Reads a batch, which may hold no row, and refuses rows that the model does not know.
+        Reads a batch, which may be empty, and refuses rows that the model could not have taken.
     within : int
         Rows of the stream: all places are before.
 

@@ -1,4 +1,4 @@
-"""Rows in a file: read only as a stream of this model could have held them."""
+"""Rows in a file, which are read only if a stream of this model could have held them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tree becomes the state of a learner: everything in it is checked against what the model could have written."""
+"""Reads the state of a learner from a tree, and checks that the model could have written it."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ HEAVIEST = 1e60  # a stream
 MOST_ROWS = 2**53  # of a stream: all whole numbers up to it are floats
 LIGHTEST = 1e-300
 LONGEST_CLOCK = 1e12  # in nats
-SCORED = 256  # kept rows that are scored to see whether parameters are any
+SCORED = 256  # kept rows that are scored, to see whether parameters are sound
 FARTHEST = 1e235  # of a score
-LEAST_COUNTS = 1e-6  # a row; one, but for what was mended, and for components that were pruned: the heaviest always stays
-MOST_COUNTS = 1e6  # a row; a base is an estimate, which may lie above one
-SLACK = 1e-6  # for rounding, of what sums up to one
+LEAST_COUNTS = 1e-6  # a row; one, except where statistics were corrected or components pruned: the heaviest always stays
+MOST_COUNTS = 1e6  # a row; a base may be an estimate, which may exceed one
+SLACK = 1e-6  # for rounding, of sums that should be one
 
 
 def _less(progress: Progress, base: Progress) -> bool:
-    """Whether a stream has come less far than its base, by more than rounding explains."""
+    """Whether a stream has made less progress than its base, beyond rounding."""
     pairs = ((progress.weight_seen, base.weight_seen), (progress.folds, base.folds))
     return any(now < (1.0 - SLACK) * before for now, before in pairs)
 
@@ -66,13 +66,13 @@ class StateReader:
 
     @cached_property
     def zeros(self) -> Statistics:
-        """Statistics of the right shape: zeros, which take no memory as long as nobody looks at them."""
+        """Statistics of the right shape: zeros, which take no memory until they are read."""
         found: Statistics = self.model.zeros(self.width)
         return found
 
     @cached_property
     def prior(self) -> object:
-        """A prior of the right shape. It is asked for when there are statistics of that shape already."""
+        """A prior of the right shape. Statistics of that shape exist when it is needed."""
         return self.model.blank_prior(self.width)
 
     def state(self, tree: object, path: str, part: bool = False) -> State:
@@ -95,7 +95,7 @@ class StateReader:
         return self._with_records(stream, self.reader.expect(record["records"], dict, f"{path}/records"), f"{path}/records")
 
     def _with_records(self, stream: Stream, records: dict[str, object], path: str) -> Stream:
-        """The stream with the records of policies that say themselves what theirs is like."""
+        """The stream with the records of policies that describe their records themselves."""
         plan = self.learner.plan
         for name, tree in records.items():
             policy = next((one for one in plan.policies if one.name == name), None)
@@ -150,7 +150,7 @@ class StateReader:
         return self._with_shards(stream, shards, path)
 
     def _with_shards(self, stream: Stream, shards: tuple[State, ...], path: str) -> Stream:
-        """The stream with shards that stand on one base, and have learned all rows that came since."""
+        """The stream with shards on one base, which have together learned all rows since."""
         streams = tuple(shard for shard in shards if isinstance(shard, Stream))
         bases = {shard.base.progress.rows_seen for shard in streams}
         if len(streams) < len(shards) or len(bases) > 1:
@@ -162,7 +162,7 @@ class StateReader:
         return replace(stream, progress=replace(progress, rows_seen=unfolded.before), unfolded=unfolded)
 
     def _check_belief(self, stream: Stream, path: str) -> None:
-        """See to it that a stream and its base fit together, and that whatever is read out of them is sound."""
+        """Check that a stream and its base are consistent, and that all parameters read out of them are sound."""
         learner, plan, base, average = self.learner, self.learner.plan, stream.base, stream.records.get(AVERAGE)
         beliefs = [
             ("statistics", stream.statistics, plan.count(stream.progress)),
@@ -170,7 +170,7 @@ class StateReader:
         ]
         for place, statistics in (("statistics", stream.statistics), ("base/statistics", base.statistics)):
             self._check_counts(statistics, 1.0, f"{path}/{place}")
-        # The base of a stream that is searched, or was, is restated by the rows of its reservoir: an estimate.
+        # The base of a refined stream was restated by the rows of its reservoir, so it is an estimate.
         estimated = learner.algorithm.refines and isinstance(self.model, Mixture)
         slack, at_base = stream.statistics.scaled(SLACK), base.records.get(AVERAGE)
         if not estimated:
@@ -195,7 +195,7 @@ class StateReader:
                 self._sound(parameters, f"what is read out of {path}/{place}")
 
     def _check_counts(self, statistics: Statistics, size: float, path: str) -> None:
-        """See to it that the components of a mixture share rows that weigh `size`."""
+        """Check that the counts of the components of a mixture add up to rows of weight `size`."""
         counts = isinstance(self.model, Mixture) and self.learner.algorithm.readout != "match_moments"
         total = cast(ComponentStatistics, statistics).total if counts else size
         if not total > LEAST_COUNTS * size:
@@ -204,7 +204,7 @@ class StateReader:
             raise Damaged(f"{path} counts more than there are rows")
 
     def _searched(self, stream: Stream, record: dict[str, object], path: str) -> Stream:
-        """The stream with its reservoir, which can hold no rows that have not come, and what it knows of searches and drift."""
+        """The stream with its reservoir, whose rows must have been learned, and with its records of searches and drift."""
         if record["reservoir"] is not None:
             stream = stream.with_record(RESERVOIR, self.reservoir(record["reservoir"], f"{path}/reservoir", stream.rows))
             if record["healing"] is None:
@@ -219,7 +219,7 @@ class StateReader:
         return stream
 
     def check_scores(self, state: State, path: str) -> None:
-        """See to it that rows that are kept, which were checked before, score numbers that sum up to numbers."""
+        """Check that kept rows, which were checked before, have finite scores with a finite sum."""
         if isinstance(state, WarmUp) or RESERVOIR not in state.records or not len(state.records[RESERVOIR]):
             return
         scores = self.model.log_likelihood(state.parameters, state.records[RESERVOIR].batch[:SCORED], 1)
@@ -227,7 +227,7 @@ class StateReader:
             raise Damaged(f"{path}/parameters score rows that are kept by no number, or by one beyond {FARTHEST:g}")
 
     def _refinement(self, tree: object, stream: Stream, path: str) -> Refinement:
-        """What a stream knows of searches: one was made, and the next is due at some rows to come."""
+        """The record of searches: there was one, and the next is due at a later row."""
         found: Refinement = self.reader.read(tree, Refinement(), path)
         if not kept_rows(self.learner.plan, self.model):
             raise Damaged(f"{path} is that of a stream that refines itself, which this one does not")
@@ -236,7 +236,7 @@ class StateReader:
         return found
 
     def _drift(self, tree: object, stream: Stream, path: str) -> Drift:
-        """What a stream that is searched knows of drift."""
+        """The record of drift of a refined stream."""
         found: Drift = self.reader.read(tree, Drift.begin(np.zeros(self.model.n_components)), path)
         if REFINEMENT not in stream.records or not adapts(self.learner):
             raise Damaged(f"{path} is that of a stream that tunes its forgetting, which this one does not")
@@ -300,7 +300,7 @@ class StateReader:
         return progress
 
     def _base(self, tree: object, path: str) -> Base:
-        known = {"growth": None} | self.reader.expect(tree, dict, path)  # there was none in older files
+        known = {"growth": None} | self.reader.expect(tree, dict, path)  # older files do not have it
         parts = self.reader.parts(known, "Base", set(BASE_PARTS), path)
         names = [self.reader.expect(one, str, f"{path}/ancestors") for one in self.reader.items(parts["ancestors"], path)]
         lineage = self.reader.expect(parts["lineage"], str, f"{path}/lineage")
@@ -331,7 +331,7 @@ class StateReader:
         return Step(rows, before, after, gain, z, judges, move, reader.expect(parts["accepted"], bool, path))
 
     def differences(self, tree: object, path: str) -> Statistics:
-        """Return statistics that may be those of no rows, as differences of statistics are."""
+        """Return statistics that need not be those of rows, such as differences of statistics."""
         like = self.zeros
         if self.learner.algorithm.projection is not None:
             like = self.model.statistics_for(self.learner.algorithm.readout, like)

@@ -45,7 +45,7 @@ class Member:
         return np.frombuffer(found, self.layout.dtype)
 
     def finish(self) -> None:
-        """Make sure that it ends here: what it was stored with is then checked, too."""
+        """Check that the array ends here, which also verifies its checksum."""
         if self.file.read(1):
             raise StreamError(f"{self.name} has an array that is longer than it says")
 
@@ -138,7 +138,7 @@ def _read_word(archive: zipfile.ZipFile, array: str, name: str) -> str | bytes:
 def _open_member(archive: zipfile.ZipFile, array: str, name: str) -> IO[bytes]:
     try:
         return archive.open(f"{array}.npy")
-    except (KeyError, RuntimeError) as error:  # not there, encrypted, or packed in a way that is not known
+    except (KeyError, RuntimeError) as error:  # missing, encrypted, or compressed in an unknown way
         raise StreamError(f"{name} cannot be read: {one_line_message(error)}") from error
 
 

@@ -24,7 +24,7 @@ HEADER_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_head
 
 @dataclass(frozen=True)
 class Layout:
-    """What the header of a .npy file says, and where the numbers begin."""
+    """The header of a .npy file, and where the numbers begin."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -97,7 +97,7 @@ def read_header(file: IO[bytes], name: str, kinds: str = "biufc") -> Layout:
 
 
 def matrix_head(rows: int, width: int, dtype: np.dtype[np.generic], name: str) -> TableHead:
-    """Return what is known of a matrix: made-up names of its columns, and whether it is complex."""
+    """Return the head of a matrix: generated column names, and whether it is complex."""
     if rows == 0 or width == 0:
         raise NoRows(f"{name} is empty: a matrix of {rows} rows and {width} columns")
     return TableHead(tuple(column_names(width)), named=False, complex=dtype.kind == "c")

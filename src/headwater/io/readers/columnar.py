@@ -53,13 +53,13 @@ def blocks(source: File | Pipe, options: Options, recipe: ColumnRecipe, skip: in
 
 
 def count(source: File | Pipe, options: Options) -> int | None:
-    """Return the number of rows, where the file says it."""
+    """Return the number of rows, if the file has it."""
     with explain_read_errors(source.name), _open(source) as file:
         return file.count()
 
 
 def block_starts(source: File | Pipe, options: Options) -> list[int]:
-    """Return the rows that row groups and record batches begin with: to go to any other, those before it have to be read."""
+    """Return the first rows of row groups and record batches: any other row can only be reached by reading those before it."""
     with explain_read_errors(source.name), _open(source) as file:
         found: list[int] = np.cumsum([0, *file.sizes()]).tolist()
         return found[:-1]
@@ -71,7 +71,7 @@ def _open(source: File | Pipe) -> Iterator[_Parquet | _Records]:
     if beginning.startswith(PARQUET_MAGIC):
         from pyarrow.parquet import ParquetFile
 
-        # A row group may be as large as the file, so that it is read bit by bit, and not at once.
+        # A row group may be as large as the file, so it is read piece by piece.
         bounded = {"pre_buffer": False, "buffer_size": BUFFER_BYTES, "page_checksum_verification": True}
         with source.seekable() as opened, ParquetFile(opened, **bounded) as file:
             yield _Parquet(file)
@@ -94,7 +94,7 @@ class _Parquet:
         return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
 
     def batches(self, columns: list[str] | None, skip: int, rows: int) -> Iterator[pa.RecordBatch]:
-        """Row groups are skipped as a whole. Columns whose names hold dots would be taken for nested ones, hence all."""
+        """Skip row groups as a whole. Column names with dots would be taken for nested columns; then all columns are read."""
         groups = list(range(self.file.metadata.num_row_groups))
         while groups and skip >= (size := self.file.metadata.row_group(groups[0]).num_rows):
             skip -= size
@@ -107,7 +107,7 @@ class _Parquet:
 
 
 class _Records:
-    """Record batches of an Arrow file or stream. Each is validated, since Arrow itself trusts what a file says."""
+    """Record batches of an Arrow file or stream. Each is validated, since Arrow itself trusts the file."""
 
     def __init__(self, file: pa.NativeFile, random: bool, name: str) -> None:
         self.file, self.random = file, random
@@ -125,7 +125,7 @@ class _Records:
         return ipc.open_file(self.file, options=options) if self.random else ipc.open_stream(self.file, options=options)
 
     def count(self) -> int | None:
-        """Only a file can be asked, batch by batch; one column is enough."""
+        """Count the rows of a file, batch by batch; one column is enough. A stream cannot be counted."""
         return sum(self.sizes()) if self.random else None
 
     def sizes(self) -> list[int]:

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RANDOM_ACCESS = False
-RELEASE_SECONDS = 0.5  # longest wait for the threads of pyarrow to let go of a file
+RELEASE_SECONDS = 0.5  # longest wait for the threads of pyarrow to release a file
 
 
 def head(source: File | Pipe, options: Options) -> TableHead:
-    """Look at the first rows: names and types of the columns, as far as they go."""
+    """Look at the first rows: names and types of the columns."""
     look = look_at_first_rows(source, options)
     if look.rows is None or not look.rows.num_rows:
         raise NoRows(f"{source.name} has names of columns but no rows")
@@ -75,7 +75,7 @@ def _columns_to_read(look: Look, recipe: ColumnRecipe, name: str) -> list[str]:
 
 
 def _column_types(look: Look, recipe: ColumnRecipe) -> dict[str, pa.DataType]:
-    """Return the types to read columns by: those of the recipe, and of true and false where the first rows have such."""
+    """Return the types of the columns: those of the recipe, and booleans where the first rows hold true or false."""
     from pyarrow import bool_
     from pyarrow.types import is_boolean
 
@@ -144,7 +144,7 @@ def _convert(body: bytes, look: Look, wanted: list[str], types: dict[str, pa.Dat
 
 
 def _wait_for_release(held: weakref.ref[AppendedBytes]) -> None:
-    """Wait until pyarrow's own threads have let go of a file of ours: they would take a process down that ends meanwhile."""
+    """Wait until the threads of pyarrow have released our file: otherwise a process that ends meanwhile would crash."""
     until = time.monotonic() + RELEASE_SECONDS
     while held() is not None and time.monotonic() < until:
         time.sleep(0.001)

@@ -1,4 +1,4 @@
-"""What the first bytes of a CSV or TSV file tell: delimiter, decimal point, names of columns and a few rows."""
+"""The head of a CSV or TSV file: delimiter, decimal point, names of columns and a few rows."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 DELIMITERS = (",", ";", "\t", "|", " ")
 THOUSANDS = re.compile(r"\s*[-+]?\d{1,3}(,\d{3})+\s*")
-BLOCK_LINES = 4  # lines as long as the longest of the first ones that a block of pyarrow has room for, at least
+BLOCK_LINES = 4  # lines, as long as the longest of the first ones, that fit into a block of pyarrow
 
 
 @dataclass(frozen=True)
 class Look:
-    """What the first bytes of a file tell: names of columns, lines before the first row, the delimiter, and a few rows."""
+    """The head of a file: names of columns, lines before the first row, the delimiter, and a few rows."""
 
     names: list[str]
     skip: int
@@ -40,7 +40,7 @@ class Look:
     delimiter: str
     decimal: str
     block_size: int
-    rows: pa.Table | None  # the columns have no names here, since names may come twice
+    rows: pa.Table | None  # the columns have no names here, since names may be repeated
 
     def column(self, name: str) -> pa.Array:
         """Return the first values of a column."""
@@ -89,7 +89,7 @@ def _look_at_pipe(source: File | Pipe, options: Options) -> Look | None:
 
 
 def _describe_first_rows(source: File | Pipe, options: Options, found: bytes, alone: bool = False) -> Look | None:
-    """Return what some whole lines tell. With `alone`, there is one row; None says that a second one is needed."""
+    """Describe some whole lines. With `alone`, there is one row; None means that a second one is needed."""
     if b"\0" in found:
         raise StreamError(f"{source.name} is no text: it holds binary data")
     begin, end = _find_first_row(found)
@@ -176,7 +176,7 @@ def _cells(first: bytes, delimiter: str) -> list[str]:
 def _has_header(cells: list[str], rest: bytes, delimiter: str, commas: bool, name: str) -> bool:
     """Whether the first row holds names: none of them is a number, or some stand above one."""
     numbers = [_is_number(cell, commas) for cell in cells]
-    counted = len(cells) > 1 and cells == [str(place) for place in range(len(cells))]  # as frames without names are written
+    counted = len(cells) > 1 and cells == [str(place) for place in range(len(cells))]  # as pandas writes frames without names
     if not counted and (all(numbers) or not any(numbers)):
         return not all(numbers)
     begin, end = _find_first_row(rest)
@@ -203,7 +203,7 @@ def _parse(
     """Return the table of some rows; `raw`, of one row, as text."""
     from pyarrow import BufferReader, csv, string
 
-    places = None if names is None else [str(place) for place in range(len(names))]  # names may come twice
+    places = None if names is None else [str(place) for place in range(len(names))]  # names may be repeated
     # pyarrow calls columns without names f0, f1, ...; before 25.0 it cannot be told one type for all. Types of columns that
     # are not there do no harm: a delimiter between quotation marks ends no cell.
     texts = {f"f{place}": string() for place in range(found.count(delimiter.encode()) + 1)} if raw else {}

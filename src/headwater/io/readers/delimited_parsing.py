@@ -1,4 +1,4 @@
-"""How CSV and TSV are parsed by pyarrow, and how its errors are put into plain words."""
+"""Options for pyarrow's parser of CSV and TSV, and its errors in plain words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def convert_options(decimal: str) -> dict[str, object]:
 
 @contextmanager
 def explain_csv_errors(name: str, wanted: list[str], before: int = 0) -> Iterator[None]:
-    """Put what pyarrow says of a cell or a row into our words; so many lines were read before."""
+    """Rewrite pyarrow's errors about a cell or a row; `before` is the number of lines before the data."""
     try:
         yield
     except StreamError:

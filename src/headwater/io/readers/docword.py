@@ -1,4 +1,4 @@
-"""Bags of words as the UCI repository has them: three numbers (documents, words, entries), then document, word and count."""
+"""Bags of words in the format of the UCI repository: documents, words and entries in the head; then document, word, count."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DOCUMENTS_PER_BLOCK = 65536  # documents of a block at most
 
 
 def head(source: File | Pipe, options: Options) -> SparseHead:
-    """Look at the first three lines, and for the words beside the file."""
+    """Read the first three lines, and the words beside the file if there are any."""
     documents, width, entries, _ = _sizes(source)
     names = options.vocabulary if isinstance(options.vocabulary, tuple) else _words_beside(source)
     if names is not None and len(names) != width:

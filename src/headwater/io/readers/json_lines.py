@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RANDOM_ACCESS = False
-DEPTH_LIMIT = 500  # values within values; pyarrow fails at some thousand, by the stack that a thread has
-FIELD_LIMIT = 50_000  # of a line; the time that pyarrow takes grows faster than they do
+DEPTH_LIMIT = 500  # levels of nesting; pyarrow overflows the stack of a thread at some thousand
+FIELD_LIMIT = 50_000  # of a line; the time of pyarrow grows faster than their number
 STRING_LITERAL = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 
 
@@ -45,7 +45,7 @@ def blocks(source: File | Pipe, options: Options, recipe: ColumnRecipe, skip: in
     refuse_duplicate_names(schema.names, source.name)
     types = recipe.types()
     known = schema.names
-    if options.brief:  # objects after the first may have what it lacks
+    if options.brief:  # later objects may have further fields
         known = list(dict.fromkeys([*known, *(name for name in types if name not in recipe.companions.names)]))
     wanted = recipe.columns_to_read(known, source.name)
     bools = {name for name in wanted if name in schema.names and pa.types.is_boolean(schema.field(name).type)}
@@ -66,7 +66,7 @@ def blocks(source: File | Pipe, options: Options, recipe: ColumnRecipe, skip: in
 
 
 def _explanation(name: str, said: str, before: int) -> str:
-    """Return what is wrong with a file, whose row pyarrow counts from the first one of a block."""
+    """Explain what is wrong with a file; pyarrow counts rows from the first one of a block."""
     numbered = re.fullmatch(r"(.* in row )(\d+)", said)
     if numbered is None:
         return f"{name} cannot be read after row {before}: {said}"
@@ -116,9 +116,9 @@ def _parse(found: bytes, schema: pa.Schema | None, name: str) -> pa.Table:
 
 
 def _refuse_extremes(found: bytes, name: str) -> None:
-    """Refuse values within values that are so deep that pyarrow, which calls itself for each, would end the process.
+    """Refuse values that are nested so deep that pyarrow, which recurses, would crash the process.
 
-    And objects of so many fields that it would take for ever.
+    Refuse objects with so many fields that reading would take too long.
     """
     letters = np.frombuffer(found, np.uint8)
     opening = np.flatnonzero((letters | 0x20) == ord("{"))  # and "[", which differs in this bit alone

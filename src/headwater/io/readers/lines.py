@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RANDOM_ACCESS = False
-SAMPLE_BYTES = 2**23  # bytes that words and symbols are looked for in
-PREAMBLE_LINES = 64  # lines that may stand before the last comment at the head of a file of sequences
+SAMPLE_BYTES = 2**23  # bytes that are searched for words and symbols
+PREAMBLE_LINES = 64  # lines that may precede the last comment at the head of a file of sequences
 
 
 def head(source: File | Pipe, options: Options) -> pa.StringArray:
@@ -59,7 +59,7 @@ def whole_lines(stream: ByteStream, name: str) -> Iterator[bytes]:
 
 
 def _to_lines(found: bytes) -> pa.StringArray:
-    """Return lines as an array of Arrow; what stands before a line break counts, what follows the last one if there is any."""
+    """Return lines as an array of Arrow. Text after the last line break counts as a line if there is any."""
     import pyarrow as pa
 
     lines = found.decode().replace("\r\n", "\n").split("\n")
@@ -67,7 +67,7 @@ def _to_lines(found: bytes) -> pa.StringArray:
 
 
 def _count_preamble_lines(lines: pa.StringArray) -> int:
-    """Return how many lines stand before the sequences: all up to the last comment, if the file begins with one."""
+    """Return the number of lines before the sequences: up to the last comment, if the file begins with one."""
     begin = [line.as_py() for line in lines.slice(0, PREAMBLE_LINES)]
     if not begin or not begin[0].startswith("%"):
         return 0

@@ -1,4 +1,4 @@
-"""Sparse matrices in Matrix Market files: entries come in any order, so they are read whole, if they are not too many."""
+"""Sparse matrices in Matrix Market files: entries are in any order, so files are read whole, up to a limit."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def count(source: File | Pipe, options: Options) -> int | None:
 
 
 def _sizes(source: File | Pipe) -> tuple[int, int, int, int, int]:
-    """Return rows, columns and entries, the bytes that stand before the entries, and the fields that each has."""
+    """Return rows, columns and entries, the bytes before the entries, and the number of fields of an entry."""
     found = read_first_bytes(source, HEAD_BYTES)
     start = BANNER.match(found)
     if start is None:

@@ -65,7 +65,7 @@ def count(source: InMemory, options: Options) -> int | None:
 
 
 def _peek(source: InMemory) -> Iterator[MemoryRows]:
-    """Yield the first rows. Of a source that is read once, they are put back in front of the rest."""
+    """Yield the first rows. If the source can be read only once, they are put back in front of the rest."""
     with explain_read_errors(source.name):
         if not source.once:
             yield from _batches(source.items, source.name)

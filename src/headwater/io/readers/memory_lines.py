@@ -20,7 +20,7 @@ SAMPLE_TEXTS, TEXTS_PER_BLOCK = 10_000, 1024
 
 
 def head(source: InMemory, options: Options) -> pa.StringArray:
-    """Return the first texts; of what comes once, they are put back in front of the rest."""
+    """Return the first texts. If the source can be read only once, they are put back in front of the rest."""
     items = iter(source.items)
     seen = list(islice(items, SAMPLE_TEXTS))
     if source.once:

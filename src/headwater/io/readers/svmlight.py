@@ -50,7 +50,7 @@ def count(source: File | Pipe, options: Options) -> int | None:
 
 
 def _parse(part: bytes, name: str) -> SparseRows:
-    """Return the rows of some lines, their columns by the numbers that the file has."""
+    """Return the rows of some lines, with the column numbers of the file."""
     from sklearn.datasets import load_svmlight_file
 
     with explain_read_errors(name):

@@ -1,1 +1,1 @@
-"""Recipes: how rows are made of what was read."""
+"""Recipes: how blocks that were read become rows of chunks."""

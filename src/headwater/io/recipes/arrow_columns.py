@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LEVEL_LIMIT = 1000  # different values of a one-hot column
-KEY_LETTERS_LIMIT = 200  # characters of a key, which open sequences are kept by
-NUMERIC_SHARE = 0.9  # of the values of a text column; with more, the others are taken for typing errors
+KEY_LETTERS_LIMIT = 200  # characters of a key; keys of open sequences are kept
+NUMERIC_SHARE = 0.9  # of the values of a text column; with a larger share of numbers, the others are taken for typing errors
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether a type of Arrow is a number: whole ones, floating ones, decimals, true and false, and nothing at all."""
+    """Whether a type of Arrow is a number: integers, floats, decimals, booleans, and the null type."""
     from pyarrow import types
 
     return any(

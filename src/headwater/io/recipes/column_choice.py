@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def plan_table(head: TableHead, options: Options, place: str) -> TableRecipe | TypedColumnsRecipe:
-    """Choose the columns and say what becomes of each, or refuse them."""
+    """Choose the inputs, companions and columns to leave out, or refuse them."""
     refuse_duplicate_names(head.names, place)
     roles = {role: resolve_column(getattr(options, role), head.names, place, role) for role in ROLES}
     kept = {resolve_column(one, head.names, place, "keep") for one in options.keep}
@@ -56,7 +56,7 @@ def add_kept_columns(recipe: Recipe, head: Head, options: Options, place: str) -
     if not isinstance(head, TableHead):
         raise StreamError(f"{place} is no table, so that keep= can name no columns of it")
     names = dict.fromkeys(str(resolve_column(one, head.names, place, "keep")) for one in options.keep)
-    # The first row alone does not tell the type of a column of text: its values are kept as they are written.
+    # One row does not tell the type of a column of text: its values are kept as they are written.
     types = {} if options.brief and head.guessed else head.types
     kept = KeptColumns(tuple((name, value_type(types.get(name, default_column_type(head)))) for name in names))
     changed: Recipe = replace(cast(Any, recipe), kept=kept)  # recipes of tables and of documents in tables have this field
@@ -64,7 +64,7 @@ def add_kept_columns(recipe: Recipe, head: Head, options: Options, place: str) -
 
 
 def default_column_type(head: TableHead) -> pa.DataType | None:
-    """Return the type of a column that has none: that of text in a file of text, and no type in a matrix."""
+    """Return the type of an untyped column: text in a file of text, and none in a matrix."""
     import pyarrow as pa
 
     return pa.string() if head.guessed else None
@@ -97,7 +97,7 @@ def _inputs(chosen: list[str], head: TableHead, options: Options, place: str) ->
         name for name in chosen if name in head.types and name not in dates and not arrow_columns.is_number(head.types[name])
     ]
     if options.categories == "refuse" and head.guessed and head.sample:
-        # Where the reader meets what is no number, it can say the line.
+        # The reader can name the line of a value that is not a number.
         odd = [
             name
             for name in odd
@@ -113,6 +113,8 @@ def _inputs(chosen: list[str], head: TableHead, options: Options, place: str) ->
         ways = "exclude=" if nested else "categories='one-hot', categories='drop', or exclude="
         if any(kind_of_dates(head.types[name]) for name in wrong):
             ways = ways.replace("or exclude=", "dates='parts', or exclude=") if not nested else f"dates='parts', or {ways}"
+        if options.categories == "refuse" and not nested:
+            ways += ", or MixedMixture (headwater fit mixed), which takes them as they are"
         raise StreamError(f"{place} holds no numbers in {column_phrase(wrong)} ({kinds:.120}): use {ways}")
     return tuple(
         Input(name, arrow_columns.find_levels(head.sample(name), f"column {name!r} of {place}"))

@@ -32,7 +32,7 @@ class Companions:
     label: str | None = None
     key: str | None = None
     label_levels: tuple[str, ...] | None = None
-    optional: bool = False  # they may be absent: the rows are read like others before
+    optional: bool = False  # they may be absent, since the rows are read like those of a model
 
     @property
     def names(self) -> list[str]:
@@ -57,7 +57,7 @@ class Companions:
         return found
 
     def values(self, block: Block, find: Callable[[str], Column | None]) -> dict[str, AnyArray]:
-        """Return what belongs to the rows of a block, of which `find` gives a column by its name, or None."""
+        """Return the companions of the rows of a block; `find` returns a column by its name, or None."""
         found = {}
         for role, argument in ROLES.items():
             name = getattr(self, role)
@@ -128,7 +128,7 @@ def refuse_absent(companions: Companions, names: Sequence[str], place: str) -> N
 
 
 def concatenate_companions(parts: Sequence[Mapping[str, AnyArray]]) -> dict[str, Any]:
-    """Put the companions of several blocks one after the other; what only some have is left out."""
+    """Concatenate the companions of several blocks; those that only some have are left out."""
     names = [name for name in ROLES.values() if all(name in part for part in parts)]
     return {name: np.concatenate([part[name] for part in parts]) if len(parts) > 1 else parts[0][name] for name in names}
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 WEEK = ("weekday_sin", "weekday_cos", "day_of_year")
 CLOCK = ("hour_sin", "hour_cos")
-KINDS = {"time": (*CLOCK, *WEEK), "utc": (*CLOCK, *WEEK), "day": WEEK}  # times of a zone are read in UTC; days have no hour
+KINDS = {"time": (*CLOCK, *WEEK), "utc": (*CLOCK, *WEEK), "day": WEEK}  # times with a zone are read in UTC; days have no hour
 SECONDS_OF_DAY = 86400
 
 

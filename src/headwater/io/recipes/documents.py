@@ -31,7 +31,7 @@ from headwater.io.vocabulary import Tokenizer, WordColumns, count_matrix
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROW_BYTES_GUESS = 4096  # bytes of a document, where none was seen
+ROW_BYTES_GUESS = 4096  # bytes of a document, if none was seen
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,11 @@ class DocumentRecipe:
         return self.kept.types() | {str(self.text): pa.string()} | self.companions.types()
 
     def filter_rows(self, block: Block) -> Block:
-        """A line without a word is a document, too."""
+        """Return the block as it is: a line without words is a document, too."""
         return block
 
     def chunk_maker(self) -> Callable[[Sequence[Block], int], Chunk]:
-        """Return the function that makes chunks, and knows the words of all before if the vocabulary is open."""
+        """Return the function that makes chunks; with an open vocabulary it keeps the words of earlier chunks."""
         known = dict(zip(self.vocabulary, range(len(self.vocabulary)), strict=True))
         return _DocumentCounter(self, WordColumns(self.tokens, known, self.open, self.buckets))
 
@@ -109,7 +109,7 @@ class _DocumentCounter:
 
     @property
     def left_out(self) -> int:
-        """Words that have no column."""
+        """The number of words that have no column."""
         return self.columns.left_out
 
     def __call__(self, blocks: Sequence[Block], start: int) -> Chunk:
@@ -129,7 +129,7 @@ class _DocumentCounter:
         )  # fmt: skip
 
     def _count(self, block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64], dict[str, AnyArray]]:
-        """Return the column of each word that counts, how many there are in each document, and the companions."""
+        """Return the column of each counted word, the number of counted words in each document, and the companions."""
         table = hasattr(block.rows, "schema")
         places, lengths = self.columns.find(to_text(block.rows.column(self.recipe.text)) if table else block.rows)
         if not table:
@@ -139,7 +139,7 @@ class _DocumentCounter:
 
 
 def plan_documents(head: TableHead | pa.StringArray, options: Options, place: str) -> DocumentRecipe:
-    """Say how words are made, and which are known; the head is one of lines, or of a table with a column of documents."""
+    """Return the recipe of documents, with known words; the head is one of lines, or of a table with a column of documents."""
     tokens = Tokenizer(options.lowercase, options.shortest, frozenset(options.stop_words))
     text, companions, others = None, Companions(), None
     if isinstance(head, TableHead):

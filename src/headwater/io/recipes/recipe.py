@@ -1,4 +1,4 @@
-"""The contract of a recipe: how rows of a chunk are made of what a reader has read."""
+"""The contract of a recipe: how blocks of a reader become rows of a chunk."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from headwater.io.recipes.sparse import SparseHead
     from headwater.io.recipes.tables import TableHead
 
-    Head: TypeAlias = TableHead | SparseHead | pa.Array  # what a reader finds in the first rows; of text, the first lines
+    Head: TypeAlias = TableHead | SparseHead | pa.Array  # found in the first rows; for text, the first lines
 
 ChunkMaker = Callable[[Sequence[Block], int], Chunk]  # blocks, and the place of their first row in the stream
 
 
 class Recipe(Protocol):
-    """How chunks are made. A recipe is found from the first rows, or read from the schema that a model keeps."""
+    """How chunks are made. A recipe comes from the first rows, or from the schema of a model."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of rows that it takes, its own first."""
+        """The kinds of rows that it accepts, its own first."""
 
     @property
     def carries_state(self) -> bool:
@@ -33,7 +33,7 @@ class Recipe(Protocol):
 
     @property
     def keeps_every_row(self) -> bool:
-        """Whether each row that is read becomes a row of a chunk, so that rows can be skipped without a look at them."""
+        """Whether each row that is read becomes a row of a chunk, so that rows can be skipped unread."""
 
     @property
     def named(self) -> bool:

@@ -17,7 +17,7 @@ from headwater.io.recipes.tables import TableHead
 if TYPE_CHECKING:
     from headwater.io.recipes.recipe import Head
 
-# What an error calls rows of a kind: as the object of a sentence, and with a verb.
+# Names of the kinds in errors: as an object, and as a subject with a verb.
 KIND_PHRASES = {"tables": "a table", "sparse": "sparse rows", "documents": "lines of text", "sequences": "sequences"}
 KIND_CLAUSES = {
     "tables": "a table was",
@@ -37,6 +37,6 @@ def plan_recipe(form: Format, head: Head, options: Options, place: str) -> Recip
 
 
 def refuse_kind(recipe: Recipe, kind: str, name: str) -> None:
-    """Refuse rows that are of another kind than those before."""
+    """Refuse rows of another kind than those before."""
     if kind not in recipe.kinds:
         raise StreamError(f"{name} holds {KIND_PHRASES[kind]}, where {KIND_CLAUSES[recipe.kinds[0]]} before")

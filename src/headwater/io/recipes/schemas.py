@@ -1,4 +1,4 @@
-"""Schemas: how rows were made, as a model keeps it. They are checked, since a model file may come from anybody."""
+"""Schemas: how the rows of a model were made. They are checked, since a model file may come from a stranger."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def schema_of(like: object) -> Schema:
     check_field(isinstance(kind, str) and kind in RECIPE_READERS, "kind", kind)
     words = getattr(like, "feature_names_in_", None)
     if found.get("open") and words is not None:
-        # A column without a name would be taken for that of the next new word.
+        # The next new word would take a column without a name.
         open_vocabulary = getattr(like, "vocabulary", None) == "open" and len(words) == getattr(
             like, "n_features_in_", len(words)
         )

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 SYMBOL_SEPARATOR = r"[\s,;]+"
 EMPTY_OR_COMMENT_LINE = r"^[\s,;]*([%#].*)?$"
 SYMBOL_LIMIT = 100_000  # different symbols
-LINE_BYTES_GUESS = 1024  # of a line, where none was seen
+LINE_BYTES_GUESS = 1024  # of a line, if none was seen
 
 
 @dataclass(frozen=True)
 class SequenceRecipe:
-    """How lines become symbols: the place of each in a list of those that are known."""
+    """How lines become symbols: the index of each in the list of known symbols."""
 
     symbols: tuple[str, ...]
     chunk_rows: int = rows_per_chunk(LINE_BYTES_GUESS)

@@ -1,4 +1,4 @@
-"""Sparse rows: what is known of them beforehand, and how chunks are made of them."""
+"""Sparse rows: their head, and how they become chunks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from headwater.io.recipes.column_choice import resolve_column
 from headwater.io.recipes.companions import ROLES, Companions, concatenate_companions, refuse_absent
 from headwater.io.recipes.tables import rows_per_chunk
 
-ROW_BYTES_GUESS = 1024  # bytes of a row, where none was seen
-WIDTH_LIMIT = 2**31 - 1  # columns, whose places are 32-bit integers
+ROW_BYTES_GUESS = 1024  # bytes of a row, if none was seen
+WIDTH_LIMIT = 2**31 - 1  # columns, whose indices are 32-bit integers
 
 
 @dataclass(frozen=True, eq=False)
 class SparseHead:
-    """What the first sparse rows tell: their width, names of columns if there are any, and columns that come beside them."""
+    """The head of sparse rows: width, names of columns if there are any, and companion columns."""
 
     width: int
     names: tuple[str, ...] | None = None
@@ -36,7 +36,7 @@ class SparseHead:
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """Some rows, and columns that come beside them by their names."""
+    """Some rows, and their companion columns by name."""
 
     rows: csr_array
     beside: Mapping[str, AnyArray] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class SparseRecipe:
         return found if self.vocabulary is None else {**found, "vocabulary": list(self.vocabulary)}
 
     def filter_rows(self, block: Block) -> Block:
-        """Rows lack nothing: what is not there is zero."""
+        """Return the block as it is: absent entries are zeros, so nothing is missing."""
         return block
 
     def chunk_maker(self) -> Callable[[Sequence[Block], int], Chunk]:
@@ -116,7 +116,7 @@ class SparseRecipe:
 
 
 def plan_sparse(head: SparseHead, options: Options, place: str) -> SparseRecipe:
-    """Say how chunks are made of sparse rows. Columns of these are not chosen."""
+    """Return the recipe of sparse rows. Their columns cannot be selected."""
     if options.columns is not None or options.exclude:
         raise StreamError(f"{place} holds sparse rows, of which columns= and exclude= choose none")
     roles: dict[str, Any] = {role: resolve_column(getattr(options, role), head.beside, place, role) for role in ROLES}
@@ -124,7 +124,7 @@ def plan_sparse(head: SparseHead, options: Options, place: str) -> SparseRecipe:
 
 
 def merge_heads(heads: Sequence[SparseHead]) -> SparseHead:
-    """Return what holds for all files together: the width of the widest, and columns from 0 if one has a column 0."""
+    """Return the head of all files together: the largest width, and columns from 0 if one file has a column 0."""
     base = min(head.base for head in heads)
     last = max(head.width + head.base for head in heads)
     return replace(heads[0], width=last - base, base=base)

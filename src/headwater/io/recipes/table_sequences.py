@@ -19,7 +19,7 @@ def whole_sequences(model: Any, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 
 def complete_sequences(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """Yield chunks of complete sequences: rows of one key that follow one another, with their lengths in place of the key."""
-    waiting: list[Chunk] = []  # parts of a sequence that may go on in the next chunk
+    waiting: list[Chunk] = []  # parts of a sequence that may continue in the next chunk
     ended: set[str | int] = set()
     for chunk in chunks:
         if chunk.key is None:

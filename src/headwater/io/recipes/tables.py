@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from headwater.io.recipes.companions import Column
 
 CHUNK_BYTES = 2**22  # of a chunk of the default size
-MARK_MISSING = "mark"  # what becomes of rows that lack a value where all rows are to be there: NaN in every column
+MARK_MISSING = "mark"  # rows with a missing value, where all rows are wanted: NaN in every column
 
 
 @dataclass(frozen=True, eq=False)
 class TableHead:
-    """What the first rows tell: names and types of columns, and a way to the first values of each.
+    """The head of a table: names and types of columns, and the first values of each.
 
-    A matrix has no types; `named` says whether names were found or made up, `guessed` whether types were.
+    A matrix has no types. `named`: the names were found, not generated. `guessed`: the types were guessed.
     """
 
     names: tuple[str, ...]
@@ -44,7 +44,7 @@ class TableHead:
 
 @dataclass(frozen=True)
 class Input:
-    """A column that is learned from; with levels, it becomes a column of zeros and ones for each, with dates their parts."""
+    """An input column. With levels it becomes a column of zeros and ones for each; with dates it becomes their parts."""
 
     name: str
     levels: tuple[str, ...] | None = None
@@ -120,12 +120,12 @@ class TableRecipe:
         return self.kept.types() | found | self.companions.types()
 
     def filter_rows(self, block: Block) -> Block:
-        """Leave out the rows that lack something, if that is the policy."""
+        """Leave out rows with missing values, if that is the policy."""
         whole = self._whole(block) if self.missing == "drop" else None
         return block if whole is None else _select_rows(block, whole)
 
     def _whole(self, block: Block) -> NDArray[np.bool_] | None:
-        """Return which rows lack nothing; None if all do."""
+        """Return which rows are complete; None if all are."""
         rows = block.rows
         if isinstance(rows, np.ndarray):
             places = [place for name in self._required_columns() if (place := int(name[1:])) < rows.shape[1]]
@@ -142,12 +142,12 @@ class TableRecipe:
         return None if here is None else np.asarray(here.to_numpy(zero_copy_only=False))
 
     def _required_columns(self) -> list[str]:
-        """Return the columns that a row must have a value in; it may do without a label."""
+        """Return the columns that must have a value; a label may be missing."""
         found = [*(one.name for one in self.inputs), *self.companions.names]
         return [name for name in dict.fromkeys(found) if name != self.companions.label]
 
     def chunk_maker(self) -> Callable[[Sequence[Block], int], Chunk]:
-        """Return the function that makes chunks; it remembers nothing from one to the next."""
+        """Return the function that makes chunks, each by itself."""
         names, schema = tuple(self.names), self.schema()
 
         def make(blocks: Sequence[Block], start: int) -> Chunk:

@@ -28,7 +28,7 @@ COLUMN_BYTES = 16  # of a value, about
 
 @dataclass(frozen=True)
 class TypedColumnsRecipe:
-    """How chunks are made of columns as they are. `columns` says whether a column holds numbers, text or flags."""
+    """How chunks are made of typed columns. `columns` says whether a column holds numbers, text or flags."""
 
     columns: Mapping[str, str]
     companions: Companions = Companions()
@@ -67,11 +67,11 @@ class TypedColumnsRecipe:
         return self.kept.types() | {name: types[kind] for name, kind in self.columns.items()} | self.companions.types()
 
     def filter_rows(self, block: Block) -> Block:
-        """Leave out no row: a gap is a gap."""
+        """Return the block as it is: gaps are kept."""
         return block
 
     def chunk_maker(self) -> ChunkMaker:
-        """Return the function that makes chunks; it remembers nothing from one to the next."""
+        """Return the function that makes chunks, each by itself."""
         names, schema = tuple(self.names), self.schema()
 
         def make(blocks: Sequence[Block], start: int) -> Chunk:
@@ -104,7 +104,7 @@ def _column(block: Block, name: str) -> pa.Array:
 
 
 def column_type(kind: pa.DataType) -> str:
-    """Return what a column of this type of Arrow is: numbers, flags, or text, which is what all else is read as."""
+    """Return the kind of a column of this type of Arrow: numbers, flags, or text for all other types."""
     from pyarrow import types
 
     if types.is_boolean(kind):
