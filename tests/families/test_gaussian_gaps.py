@@ -97,6 +97,36 @@ def test_statistics_are_those_of_completed_rows(kind, name, width):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9 * max(1.0, np.abs(other).max()))
 
 
+@pytest.mark.parametrize("kind", ["full", "tied"])
+@pytest.mark.parametrize(("width", "share", "runs"), [(6, 0.4, 12), (26, 0.2, 1), (40, 0.7, 1)])
+def test_rows_that_share_gaps_and_wide_rows(kind, width, share, runs):
+    """Runs of one pattern share factors; wide rows are gathered; of very many gaps factors are made twice."""
+    rng = np.random.default_rng(5)
+    k, n = 10, 8 * runs
+    patterns = rng.random((n // runs, width)) < share
+    patterns[:, 0], patterns[:, 1] = True, False
+    means, weights = rng.normal(size=(k, width)), rng.uniform(1e-20, 3e-20, size=n)
+    shares = np.eye(k)[rng.integers(k, size=60 * k)]
+    X = shares @ means + 0.5 * rng.normal(size=(60 * k, width)) @ rng.normal(size=(width, width)) / np.sqrt(width)
+    family = Gaussian(k, kind)
+    prior, totals = learned(family, X, shares)
+    parameters = family.readout("mode", prior, totals)
+    gapped = np.where(np.repeat(patterns, runs, axis=0), np.nan, X[:n])
+    scores, resp = np.empty(n), np.empty((n, k))
+    batch = Batch(GappedRows.of(gapped), weights)
+    _, found = family.estep(parameters, np.full(k, -np.log(k)), batch, family.zeros(width), scores, resp)
+    joint = naive.log_densities("mode", kind, believed(kind, prior, totals), prior.floor, gapped - prior.origin) - np.log(k)
+    wanted_resp, wanted_scores = gaussian.responsibilities(joint)
+    np.testing.assert_allclose(scores, wanted_scores, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(resp, wanted_resp, rtol=1e-7, atol=1e-12)
+    covariances = np.broadcast_to(family.covariances(parameters), (k, width, width))
+    wanted = naive.totals(kind, gapped - prior.origin, wanted_resp, parameters.means, covariances, weights)
+    assert isinstance(found, GappedStatistics)
+    second = mirrored(kind, found.second)
+    for one, other in zip((found.count, found.first, second, found.observed, found.known), wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9 * np.abs(other).max())
+
+
 @kinds
 def test_complete_rows_among_others_keep_their_bits(kind):
     X, gapped, shares = case(4)

@@ -15,7 +15,7 @@ FILES = sorted((Path(headwater.__file__).parent / "kernels").glob("*.py"))
 # Loops whose sums LLVM does not reorder: of integers, of sequential draws, or stored at every step.
 IN_ORDER = {
     "gather_moments", "draw_components", "draw_parts", "walk", "draw_about", "gather_words", "place_words", "tokens_of",
-    "gibbs_documents", "find_gaps", "load_row", "list_observed",
+    "gibbs_documents", "load_alike", "load_row", "list_observed",
 }  # fmt: skip
 
 

@@ -21,7 +21,8 @@ from headwater.families.gaussian_records import (
 )
 from headwater.families.posterior import posterior
 from headwater.kernels.gaps import sort_by_gaps
-from headwater.kernels.gaussian_gaps import estep_columns_gaps, estep_matrix_gaps
+from headwater.kernels.gaussian_gap_columns import estep_columns_gaps
+from headwater.kernels.gaussian_gaps import estep_matrix_gaps
 from headwater.kernels.parallel import run_slabs
 
 if TYPE_CHECKING:
@@ -164,10 +165,12 @@ def _matrix_kernel(
     """The kernel of full and tied covariance, for listed rows, with all but the rows and the room for answers."""
     width = parameters.shift.shape[1]
     factor = np.ascontiguousarray(np.tril(parameters.factor.reshape(-1, width, width)))
-    precision = np.ascontiguousarray(np.swapaxes(factor, 1, 2) @ factor)
-    pull = np.ascontiguousarray((precision @ parameters.means[:, :, None])[:, :, 0])
+    lengths = np.sqrt(np.square(factor).sum(axis=1))  # square roots of the diagonal of the precision
+    scaled = factor / lengths[:, None, :]
+    turned = np.ascontiguousarray(np.swapaxes(scaled, 1, 2))
+    narrow = 1.0 / (np.square(lengths) * row_variances(factor))
+    shaped = (turned, turned @ scaled, 1.0 / lengths, np.log(lengths), narrow)
     gap_offset, gap_power = gap_tables(parameters)
-    variances = row_variances(factor)
     offset = parameters.offset + log_weights
     none, no_cube = np.empty((0, 0)), np.empty((0, 0, 0))
 
@@ -178,9 +181,9 @@ def _matrix_kernel(
             moments = (part.count, part.first, second, part.observed, part.known)
         return float(
             estep_matrix_gaps(
-                batch.X.values, batch.X.missing, listed, start, stop, batch.weights, batch.labels, parameters.origin, factor,
-                pull, precision, variances, parameters.shift, offset, gap_offset, gap_power, parameters.stretch, answers.scores,
-                answers.responsibilities, answers.given, *moments,
+                batch.X.values, batch.X.missing, listed, start, stop, batch.weights, batch.labels, parameters.origin,
+                parameters.means, factor, *shaped, parameters.shift, offset, gap_offset, gap_power, parameters.stretch,
+                answers.scores, answers.responsibilities, answers.given, *moments,
             )
         )  # fmt: skip
 

@@ -16,15 +16,8 @@ from headwater.kernels.chain_sweep import (
     read_start,
     read_transitions,
 )
-from headwater.kernels.gaussian_gap_sweep import (
-    complete_moments,
-    load_row,
-    log_density_columns,
-    log_joint_of,
-    measure_row,
-    readout_columns,
-    turn,
-)
+from headwater.kernels.gaussian_gap_rows import complete_moments, load_row, log_joint_of, measure_row, turn
+from headwater.kernels.gaussian_gap_sweep import log_density_columns, readout_columns
 from headwater.kernels.gaussian_readout import readout_full, readout_tied
 from headwater.kernels.gaussian_sweep import fold_factors
 

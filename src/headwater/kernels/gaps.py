@@ -4,7 +4,7 @@ import numpy as np
 
 from headwater.kernels._jit import kernel
 
-HASHES = 256  # kinds of patterns that are told apart among rows with as many gaps
+HASHES = 1024  # kinds of patterns that are told apart among rows with as many gaps
 
 
 @kernel
