@@ -199,7 +199,7 @@ def test_pandas_frames_keep_index_and_types(model):
     assert not found.isna().any().any()
     for name, at in (("a", 0), ("b", 1), ("c", 2)):
         pd.testing.assert_series_equal(found[name][~gaps[:, at]], frame[name][~gaps[:, at]])
-    mean = learned.condition(frame).mean
+    mean = learned.impute(frame.to_numpy(dtype=float, na_value=np.nan))
     np.testing.assert_array_equal(found["b"].to_numpy(dtype=float)[gaps[:, 1]], np.rint(mean[gaps[:, 1], 1]))
     np.testing.assert_array_equal(found["a"], mean[:, 0])
 
@@ -208,7 +208,7 @@ def test_pandas_frames_keep_index_and_types(model):
 def test_polars_and_arrow_tables_come_back(model):
     X, gaps = with_gaps(rows_of(30, seed=3), 0.4)
     X[:, 2] = X[:, 2].round()
-    mean = model.condition(X).mean
+    mean = model.impute(X)
     columns = {"a": X[:, 0], "b": X[:, 1]}
     whole = [None if gap else round(value) for gap, value in zip(gaps[:, 2], X[:, 2], strict=True)]
     frame = pl.DataFrame({**columns, "c": pl.Series(whole, dtype=pl.Int32)})
@@ -333,3 +333,19 @@ def test_intervals_hold_what_they_promise(kind):
     low, high = model.condition(gappy).interval(0.9)
     inside = ((X[4000:] >= low) & (X[4000:] <= high))[gaps]
     assert len(inside) >= 5000 and 0.88 <= inside.mean() <= 0.92
+
+
+@pytest.mark.parametrize("scaling", [False, True])
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_filled_values_are_the_means_of_their_laws(kind, scaling):
+    """`impute` does not make the laws; rows without a value and far ones included."""
+    rng = np.random.default_rng(8)
+    rows = rng.normal(size=(900, 4)) @ rng.normal(size=(4, 4)) * [1.0, 10.0, 0.1, 1.0] + 5.0 * rng.integers(2, size=(900, 1))
+    model = hw.GaussianMixture(3, covariance_type=kind, scale_columns=scaling, random_state=0).partial_fit(rows)
+    gappy = np.where(rng.random(rows.shape) < 0.4, np.nan, rows)
+    gappy[:2], gappy[2] = np.nan, [1e90, np.nan, -1e90, np.nan]
+    law = model.condition(gappy)
+    filled = model.impute(gappy)
+    np.testing.assert_array_equal(filled[~law.missing], gappy[~law.missing])
+    np.testing.assert_allclose(np.delete(filled, 2, axis=0), np.delete(law.mean, 2, axis=0), rtol=1e-8, atol=1e-8)
+    assert np.isfinite(filled).all()

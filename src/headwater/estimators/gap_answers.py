@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from headwater.core.chunk import Chunk
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
 from headwater.core.validation import one_line
 from headwater.core.values import RandomState, Rows, Values
@@ -23,6 +24,7 @@ from headwater.estimators.filled_tables import fill_table
 from headwater.estimators.gap_rows import check_gap_rows
 from headwater.estimators.table_conditional import TableConditional
 from headwater.estimators.table_schema import TableSchema
+from headwater.families.capabilities import ExpectsGaps
 from headwater.families.conditional_law import Mask
 
 if TYPE_CHECKING:
@@ -107,13 +109,16 @@ class GapAnswers:
         """
         if not isinstance(method, str) or method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {one_line(method, 60)}")
+        words = self._words
+        if method == "mean" and words is None and isinstance(_family(self), ExpectsGaps):
+            missing, filled = _expect(self, X)
+            return fill_container(X, missing, filled)
         law = _condition(self, X, predictive=False)
         if method == "sample":
             skip = X.start * (law.mean.shape[1] + 2) if isinstance(X, Chunk) else 0
             filled = law.sample(1, _after(random_state, skip))[0]
         else:
             filled = law.mode() if method == "mode" else law.mean
-        words = self._words
         return fill_container(X, law.missing, filled) if words is None else fill_table(X, law.missing, filled, words)
 
     @answers_at_once
@@ -193,6 +198,17 @@ def _condition(model: Any, X: Rows, predictive: bool) -> Conditional:
     mixture = model._model
     parameters = mixture.readout("predictive", *model._proper_belief()) if predictive else model._read().parameters
     return Conditional(mixture.family, parameters.log_weights, parameters.components, rows, missing)
+
+
+def _family(model: Any) -> object:
+    return model._model.family
+
+
+def _expect(model: Any, X: Rows) -> tuple[Mask, Array]:
+    """Return which entries are missing, and the rows with gaps filled by their conditional means."""
+    rows, missing = model._gap_rows(X)
+    parameters = model._read().parameters
+    return missing, model._model.family.expect_gaps(parameters.components, parameters.log_weights, GappedRows(rows, missing))
 
 
 def _names(model: Any, width: int) -> list[str]:

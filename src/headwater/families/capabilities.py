@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
 from headwater.core.contracts import ParamsIn, PriorIn
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array, Stats
 from headwater.core.values import Matrix
 from headwater.families.conditional_law import ConditionalLaw, Mask
@@ -93,3 +94,11 @@ class AnswersGaps(Protocol[ParamsIn]):
 
     def conditional(self, parameters: ParamsIn, X: Matrix, missing: Mask) -> ConditionalLaw:
         """Return the law of the missing columns of rows (n, d) under each component, given their observed columns."""
+
+
+@runtime_checkable
+class ExpectsGaps(Protocol[ParamsIn]):
+    """Gaps are filled by their conditional means at once, without the laws that have them."""
+
+    def expect_gaps(self, parameters: ParamsIn, log_weights: Array, X: GappedRows) -> Array:
+        """Return the rows (n, d), with gaps filled; those without any value get the mean of the mixture."""

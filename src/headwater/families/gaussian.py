@@ -35,6 +35,7 @@ from headwater.families.gaussian_gaps import (
     add_complete,
     collect_gapped_seeds,
     estep_with_gaps,
+    expect_gaps,
 )
 from headwater.families.gaussian_noise import estep_with_noise, take_noise_off
 from headwater.families.gaussian_parameters import (
@@ -333,6 +334,10 @@ class Gaussian(GaussianSweeps):
     def conditional(self, parameters: GaussianParameters, X: Matrix, missing: NDArray[np.bool_]) -> ConditionalLaw:
         """Return the law of missing columns under each component, given the observed ones."""
         return conditional_law(self.covariance_type, parameters, X, missing)
+
+    def expect_gaps(self, parameters: GaussianParameters, log_weights: Array, X: GappedRows) -> Array:
+        """Return rows whose gaps are filled by their conditional means."""
+        return expect_gaps(self, parameters, log_weights, X)
 
     # What users see
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ from scipy.special import gammaln, logsumexp
 from headwater.core.batch import Batch
 from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
+from headwater.families.family import EMPTY, EMPTY_TABLE
 from headwater.families.gaussian_records import (
     ColumnParameters,
     GappedStatistics,
@@ -33,16 +34,21 @@ LOG_2_PI = float(np.log(2.0 * np.pi))
 
 @dataclass(frozen=True)
 class Answers:
-    """Where an E-step writes scores (n,) and responsibilities (n, K), which it reads instead if they are given; or empty."""
+    """Where an E-step writes scores (n,) and responsibilities (n, K), which it reads instead if they are given; or empty.
+
+    `filled` has zeros in the gaps of rows (n, d), or is empty; full and tied covariance write there what they expect.
+    """
 
     scores: Array
     responsibilities: Array
     given: bool
+    filled: Array = field(default_factory=lambda: EMPTY_TABLE)
 
     def part(self, rows: NDArray[np.int64]) -> Answers:
         """Return the arrays for some of the rows, with given values."""
         scores = np.empty(len(rows)) if self.scores.size else self.scores
-        return Answers(scores, self.responsibilities[rows] if self.responsibilities.size else self.responsibilities, self.given)
+        shares = self.responsibilities[rows] if self.responsibilities.size else self.responsibilities
+        return Answers(scores, shares, self.given, self.filled)
 
     def put(self, rows: NDArray[np.int64], found: Answers) -> None:
         """Write what was found for some of the rows."""
@@ -135,6 +141,25 @@ def answer_empty(log_weights: Array, batch: Batch, places: NDArray[np.int64], an
     return float(batch.row_weights @ found)
 
 
+def expect_gaps(family: Gaussian, parameters: GaussianParameters, log_weights: Array, X: GappedRows) -> Array:
+    """Return rows with what is expected in their gaps, given what was observed of them; densities are not heavy-tailed."""
+    lacking = np.flatnonzero(X.missing.any(axis=1))
+    some, filled = X[lacking], X.values.copy()
+    matrix = family.kind.matrix
+    found = np.where(some.missing, 0.0, some.values)
+    shares = EMPTY_TABLE if matrix else np.empty((len(some), len(log_weights)))
+    answers = Answers(EMPTY, shares, False, found if matrix else EMPTY_TABLE)
+    estep_with_gaps(family, parameters, log_weights, Batch(some), None, answers, 1)
+    if matrix:
+        found += np.where(some.missing, parameters.origin, 0.0)
+        empty = some.is_empty
+        found[empty] = parameters.origin + np.exp(log_weights - logsumexp(log_weights)) @ parameters.means
+    else:
+        found = np.where(some.missing, parameters.origin + shares @ parameters.means, found)
+    filled[lacking] = found
+    return filled
+
+
 def run_kernel(
     family: Gaussian,
     kernel: Callable[..., float],
@@ -183,7 +208,7 @@ def _matrix_kernel(
             estep_matrix_gaps(
                 batch.X.values, batch.X.missing, listed, start, stop, batch.weights, batch.labels, parameters.origin,
                 parameters.means, factor, *shaped, parameters.shift, offset, gap_offset, gap_power, parameters.stretch,
-                answers.scores, answers.responsibilities, answers.given, *moments,
+                answers.scores, answers.responsibilities, answers.given, answers.filled, *moments,
             )
         )  # fmt: skip
 

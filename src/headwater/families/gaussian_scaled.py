@@ -213,6 +213,13 @@ class ScaledGaussian(Gaussian):
         scores -= ~np.isnan(X) @ np.log(prior.units)
         return found
 
+    def expect_gaps(self, parameters: GaussianParameters, log_weights: Array, X: GappedRows) -> Array:
+        """Return rows whose gaps are filled by their conditional means; observed values keep their bits."""
+        inner = _to_units(Batch(X), parameters.origin, parameters.units).X
+        plain = replace(parameters, origin=np.zeros_like(parameters.origin), units=EMPTY)
+        found = super().expect_gaps(plain, log_weights, inner)
+        return np.where(X.missing, found * parameters.units + parameters.origin, X.values)
+
     # What users see
 
     def means(self, parameters: GaussianParameters) -> Array:

@@ -41,6 +41,7 @@ NARROW = 24  # columns up to which a block may be long
 MEMORY = 65536  # numbers that the factors of a block may take
 LEAST_HELD = 32  # rows from which the factors of all components are held, rather than made twice
 LEAST_ROWS = 8
+FARTHEST = 1e300  # a squared distance
 DIGITS = 1e4  # by so much squares may be larger than their difference
 
 
@@ -80,15 +81,25 @@ def find_slopes(turned, white, rows, wanted, slopes):
             i += 1
 
 
+@helper
+def expect_rows(shares, mean, scale, y, listed, at, places, m, rows, filled):
+    """Add to the gaps of rows what a component expects there, times its share."""
+    for a in range(m):
+        for b in range(rows):
+            j = places[a, b]
+            filled[listed[at + b], j] += shares[b] * (mean[j] - y[a, b] * scale[j])
+
+
 @kernel
 def estep_matrix_gaps(
     X, missing, listed, start, stop, weights, labels, origin, means, factor, turned, shape, scale, log_scale, narrow, shift,
-    offset, gap_offset, gap_power, stretch, scores, responsibilities, given, count, first, second, observed, known,
+    offset, gap_offset, gap_power, stretch, scores, responsibilities, given, filled, count, first, second, observed, known,
 ):  # fmt: skip
     """E-step of full covariance; of tied covariance, factor and second have one matrix, and what is made of factors.
 
     Rows are those `listed`, in this order, in which weights, labels, scores and responsibilities are, too. `scale` is S^-1,
-    `turned` are the rows of S^-1 F', `shape` is R; `narrow` is the square of S^-1 in units of the variances.
+    `turned` are the rows of S^-1 F', `shape` is R; `narrow` is the square of S^-1 in units of the variances. To the gaps of
+    `filled`, which has all rows, or none, is added what is expected there, about the origin.
     """
     n_components, width = shift.shape
     matrices = factor.shape[0]
@@ -146,7 +157,7 @@ def estep_matrix_gaps(
             if given:
                 continue
             for b in range(rows):
-                log_joint[k, b] = max(distance[b] - taken[b], 0.0)
+                log_joint[k, b] = np.inf if distance[b] > FARTHEST else max(distance[b] - taken[b], 0.0)
             widen(half[own], rows, begins, lanes, half_row)
             widen(least[own], rows, begins, lanes, least_row)
             lost = 0
@@ -173,6 +184,15 @@ def estep_matrix_gaps(
         score += responsibilities_block(
             log_joint, peak, total, rows, at, weights, labels, nothing, nothing, one, scores, responsibilities, given
         )
+        for k in range(n_components if filled.size else 0):
+            slot = (k if matrices > 1 else 0) if held else 0
+            own = k if matrices > 1 else 0
+            if not held and matrices > 1:
+                decompose_patterns(
+                    shape[own], log_scale[own], kinds, lanes, m, factors[slot], half[own], least[own], column, taken
+                )  # fmt: skip
+            solve_upper(factors[slot], m, rows, begins, lanes, solved[k], y)
+            expect_rows(log_joint[k], means[k], scale[own], y, listed, at, places, m, rows, filled)
         find_floors(weights, at, begins, patterns, NEGLIGIBLE, floor)
         for k in range(n_components if count.size else 0):
             own = k if matrices > 1 else 0
