@@ -199,7 +199,8 @@ def test_pandas_frames_keep_index_and_types(model):
     assert not found.isna().any().any()
     for name, at in (("a", 0), ("b", 1), ("c", 2)):
         pd.testing.assert_series_equal(found[name][~gaps[:, at]], frame[name][~gaps[:, at]])
-    mean = learned.impute(frame.to_numpy(dtype=float, na_value=np.nan))
+    plain = pd.DataFrame(frame.to_numpy(dtype=float, na_value=np.nan), columns=frame.columns)
+    mean = learned.impute(plain).to_numpy()
     np.testing.assert_array_equal(found["b"].to_numpy(dtype=float)[gaps[:, 1]], np.rint(mean[gaps[:, 1], 1]))
     np.testing.assert_array_equal(found["a"], mean[:, 0])
 
