@@ -59,16 +59,16 @@ class Scale:
     held_out: int = 30_000
     figure_sets: int = len(FIGURE_1)
     check_points: int = 16
-    components: tuple[int, ...] = tuple(range(2, 11))
-    splits: int = 10
+    components: tuple[int, ...] = (2, 3, 4, 6, 8, 10)
+    splits: int = 7
     at_most: int | None = None
     small: tuple[str, ...] = tuple(source.name for source in SMALL)
     large: tuple[str, ...] = tuple(source.name for source in LARGE)
     many: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 10, 14, 20, 30)
     overfitting: tuple[str, ...] = OVERFITTING
-    overfitting_splits: int = 5
+    overfitting_splits: int = 3
     printed_cases: tuple[printed.Case, ...] = printed.CASES
-    printed_sets: int = 12
+    printed_sets: int = 8
     printed_rows: int = 20_000
     random_steps: int = 200_000
 
@@ -212,7 +212,7 @@ def absent(scale: Scale, directory: Path | None) -> list[str]:
 
 
 PAGE = Page(
-    name="moment_matching", room="papers", full=Scale(), quick=QUICK, minutes=45,
+    name="moment_matching", room="papers", full=Scale(), quick=QUICK, minutes=25,
     seeds="the number of the set or of the split",
     parts={"printed": make_printed, "figure1": make_figure1, "overfitting": make_overfitting, "tables": make_tables},
     values=values.VALUES,

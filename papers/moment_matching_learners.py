@@ -18,6 +18,7 @@ DMM_PARTS = 5
 SHORT = 100  # rows of the short warm-up
 ALPHAS = (0.6, 0.8, 1.0)
 REFERENCE_ROWS = 50_000
+CHOOSING_ROWS = 10_000  # at most, by which settings are chosen
 WIDE = 50  # columns
 WarmUp = int | Literal["auto"]
 
@@ -116,7 +117,7 @@ class Choice:
 
 def selection_rows(columns: int) -> int:
     """Rows that settings are chosen on: fewer in many columns, where every fit is dear."""
-    return int(min(20_000, 4e7 // columns**2))
+    return int(min(CHOOSING_ROWS, 4e7 // columns**2))
 
 
 def choose(learner: Learner, split: Split, components: Sequence[int], warm_up: WarmUp) -> Choice:
