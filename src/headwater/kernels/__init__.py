@@ -1,1 +1,1 @@
-"""Arrays in, arrays out: the only room that imports numba."""
+"""Compiled functions of arrays: the only package that imports numba."""

@@ -29,7 +29,7 @@ from headwater.kernels._lock import FileLock
 MARK = b"\nheadwater sha256 "
 NOT_KEPT = "headwater cannot keep its compiled kernels in %s (%s): they are compiled again at the next start."
 
-# A process with this variable compiles what it uses, whatever is on disk, and replaces it.
+# A process with this variable compiles all kernels that it uses, and replaces the files on disk.
 COMPILE_ANEW = "HEADWATER_COMPILE_ANEW"
 
 
@@ -40,16 +40,16 @@ def cache_directory(dispatcher: Any) -> str | None:
 
 
 def use_safe_files(dispatcher: Any) -> None:
-    """Let the cache of a kernel be the one that is described above."""
+    """Give a kernel the cache that is described above."""
     files = getattr(dispatcher, "_cache", None)
-    # Not a public promise of Numba's: where it has changed, its own cache is used as it is.
+    # Not part of Numba's public interface: if it changes, Numba's own cache is used.
     if _SafeFile is not None and type(files).__name__ == "FunctionCache" and hasattr(files, "_cache_file"):
         files.__class__ = _SafeCache
         files.start(dispatcher.py_func)
 
 
 def release_lock(dispatcher: Any) -> None:
-    """Let others compile a kernel, whether or not this process has done it."""
+    """Let other processes compile a kernel, whether or not this process has compiled it."""
     if isinstance(files := getattr(dispatcher, "_cache", None), _SafeCache or ()):
         files.release()
 
@@ -106,10 +106,10 @@ with contextlib.suppress(ImportError, AttributeError):
             return data + MARK + hashlib.sha256(data).hexdigest().encode()
 
     class _Cache(FunctionCache):
-        """A cache in which nothing is found where its files are damaged, and in which nothing need be written."""
+        """A cache that ignores damaged files, and that may be read-only."""
 
         def start(self, function: Any) -> None:
-            """Make of Numba's cache for a function one of this kind."""
+            """Turn Numba's cache of a function into one of this kind."""
             self._cache_file.__class__ = _File
             source = function.__code__.co_filename
             self._cache_file._source_stamp = source_stamp(source)
@@ -129,7 +129,7 @@ with contextlib.suppress(ImportError, AttributeError):
                     self._impl.locator.ensure_cache_path()
                 if lock.acquire():
                     self._locks[get_ident()] = lock
-                    found = self._find(sig, target_context)  # which somebody else may have compiled meanwhile
+                    found = self._find(sig, target_context)  # another process may have compiled it meanwhile
                     if found is not None:
                         self.release()
             return found
@@ -156,7 +156,7 @@ with contextlib.suppress(ImportError, AttributeError):
                 self.release()
 
         def release(self) -> None:
-            """Let others compile this kernel."""
+            """Let other processes compile this kernel."""
             if (lock := self._locks.pop(get_ident(), None)) is not None:
                 lock.release()
 

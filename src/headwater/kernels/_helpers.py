@@ -1,6 +1,6 @@
 """Helpers of kernels: typed, lowered and optimised by Numba, but never turned into machine code of their own.
 
-Every helper is inlined into the kernels that call it (see _jit.py), so that nobody runs a helper by itself. Numba would
+Every helper is inlined into the kernels that call it (see _jit.py), so a helper never runs by itself. Numba would
 nevertheless generate machine code, two wrappers and a file in the cache for each: 26 functions for the first Gaussian mixture,
 of which four are called. Without that, a first fit compiles in two thirds of the time.
 
@@ -22,7 +22,7 @@ with contextlib.suppress(ImportError, AttributeError):
     from numba.core.typed_passes import NativeLowering
 
     class _HelperLibrary(JITCodeLibrary):
-        """A module that callers link to, outside the engine that generates machine code."""
+        """A module that callers link, outside the engine that generates machine code."""
 
         def finalize(self) -> None:
             for library in dict.fromkeys(self._linking_libraries):  # each once, in order
@@ -46,7 +46,7 @@ with contextlib.suppress(ImportError, AttributeError):
             super().run_pass(state)
             lowered = state["cr"]
             library.finalize()
-            # A dispatcher wants a built-in function for every signature, as the name under which callers find the library.
+            # A dispatcher needs a built-in function for every signature, by which callers find the library.
             name = [].append
             state.targetctx.insert_user_function(name, lowered.fndesc, [library])
             state["cr"] = _LowerResult(lowered.fndesc, lowered.call_helper, cfunc=name, env=lowered.env)

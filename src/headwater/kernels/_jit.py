@@ -85,7 +85,7 @@ def _decorate(function: Callable[..., Any] | None, options: dict[str, Any], kind
         try:
             dispatcher = numba.njit(**options)(function)
         except RuntimeError:
-            # Nowhere to cache (read-only installation, code typed at a prompt): slow at every
+            # No place for a cache (read-only installation, code typed at a prompt): slow at every
             # start, but better than a package that cannot be imported.
             dispatcher = numba.njit(**{**options, "cache": False})(function)
         dispatcher.__class__ = kind
@@ -102,7 +102,7 @@ class _Kernel(CPUDispatcher):
     """A function that Python calls."""
 
     def compile(self, sig: Any) -> Any:
-        """Compile without garbage collection, which costs an eighth of the time and finds nothing."""
+        """Compile without garbage collection, which takes an eighth of the time and finds no garbage."""
         collects = gc.isenabled()
         gc.disable()
         try:
@@ -114,7 +114,7 @@ class _Kernel(CPUDispatcher):
 
 
 class _Helper(_Kernel):
-    """A function that kernels call: what they see is its part."""
+    """A function that kernels call."""
 
     part: Any
 
@@ -146,7 +146,7 @@ def _announce_compilation() -> None:
             dispatcher = (happening.data or {}).get("dispatcher")
             if not self.announced and any(dispatcher is known for known in _ours):
                 # Not unregistered: that would change the list which broadcast is walking, and
-                # skip somebody else's listener.
+                # skip another listener.
                 self.announced = True
                 logging.getLogger("headwater").warning(COMPILING if cache_directory(dispatcher) else COMPILING_ANEW)
 
@@ -156,6 +156,6 @@ def _announce_compilation() -> None:
     event.register("numba:compile", Announcer())
 
 
-# numba.core is not a public promise: without it the line is missing, and nothing else.
+# numba.core is not public: if it changes, only this line is missing.
 with contextlib.suppress(Exception):
     _announce_compilation()

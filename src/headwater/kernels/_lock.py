@@ -1,7 +1,7 @@
-"""A lock between processes, so that of those that start at once one compiles a kernel and the others wait for its file.
+"""A lock between processes: of several that start together, one compiles a kernel and the others wait for its file.
 
 The lock only saves work. Files are replaced as a whole, so that two processes that compile the same kernel at once do no harm:
-where a file system knows no locks, or a wait takes too long, the lock is done without.
+if a file system has no locks, or a wait is too long, a process goes on without the lock.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FileLock:
                 return False
             try:
                 _lock(file)
-                if self._is_at_path(file):  # not one that its last holder has removed meanwhile
+                if self._is_at_path(file):  # not a file that its last holder has removed meanwhile
                     self._file = file
                     return True
             except (BlockingIOError, PermissionError):
@@ -46,7 +46,7 @@ class FileLock:
             time.sleep(POLL_INTERVAL)
 
     def release(self) -> None:
-        """Let the next one in, and remove the file."""
+        """Release the lock, and remove the file."""
         if self._file is not None:
             with contextlib.suppress(OSError):  # Windows removes no file that is open: it stays, empty
                 os.unlink(self.path)
@@ -80,4 +80,4 @@ else:
         _system.flock(file, _system.LOCK_EX | _system.LOCK_NB)
 
     def _unlock(file: IO[bytes]) -> Any:
-        _system.flock(file, _system.LOCK_UN)  # closing alone would not do: a forked child may have the file open, too
+        _system.flock(file, _system.LOCK_UN)  # closing is not enough: a forked child may have the file open, too

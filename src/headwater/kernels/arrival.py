@@ -25,7 +25,7 @@ STEPS = 60
 
 @helper
 def prepare(steering, slope, table):
-    """Fill in what every row needs of the steering vector a and its derivative a': a, |a|^2, |a'|^2 and a^* a' (6, m)."""
+    """Write the functions of the steering vector a and its derivative a' that rows need: a, |a|^2, |a'|^2, a^* a' (6, m)."""
     for j in range(steering.shape[1]):
         ar, ai, pr, pi = steering[0, j], steering[1, j], slope[0, j], slope[1, j]
         table[0, j] = ar

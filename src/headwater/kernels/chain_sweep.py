@@ -61,12 +61,12 @@ def read_transitions(code, prior, shift, totals, transitions):
                 transitions[i, j] *= inverse
 
 
-# Arrays are handed on one by one: to take them out of a tuple counts references, which costs more than all else.
+# Arrays are passed one by one: unpacking a tuple counts references, which costs more than the rest.
 
 
 @helper
 def look_ahead(known, now, start, transitions, chances, back):
-    """Where the chain may be at the next row, and where it was before if it is there."""
+    """Probabilities of the next state, and of the state before it given the next."""
     n_states = now.size
     for j in range(n_states):
         chances[j] = 0.0 if known else start[j]
@@ -81,7 +81,7 @@ def look_ahead(known, now, start, transitions, chances, back):
             inverse = 1.0 / chances[j]
             for i in range(n_states):
                 back[i, j] *= inverse
-        elif chances[j] > 0.0:  # so little that its inverse may be infinite
+        elif chances[j] > 0.0:  # so small that its inverse may be infinite
             for i in range(n_states):
                 back[i, j] /= chances[j]
 
@@ -116,7 +116,7 @@ def weigh(after, k, given, weights, scale):
 
 @helper
 def filter_missing(chances, now):
-    """Let time pass; the score of a row that is missing is 0."""
+    """Make a transition without a row; the score of a missing row is 0."""
     total = 0.0
     for j in range(now.size):
         total += chances[j]
@@ -162,7 +162,7 @@ def filter_densities(chances, densities, logs, now):
 
 @helper
 def carry_on(known, step, given, after, back):
-    """Carry the statistics to the next row, and add where the chain began, or from where to where it went."""
+    """Carry the statistics to the next row, and add the first state, or the transition."""
     n_states, size = given.shape
     for k in range(n_states):
         if known:

@@ -1,4 +1,4 @@
-"""Rows that follow one another: filter, smoother and best path of a hidden Markov chain of K states.
+"""Filter, smoother and best path of a hidden Markov chain of K states.
 
 Densities of a row come as `shares` (n, K), relative to a scale of their own whose logarithm is in `scores` (n,), so nothing
 here can underflow however long the chain is. Rows of one sequence stand together: those of sequence s are edges[s] to
@@ -13,7 +13,7 @@ from headwater.kernels._jit import helper, helper_exact, kernel
 from headwater.kernels.fastmath import log
 from headwater.kernels.mixture import LOWEST, TINY
 
-# A row that has less than this under the states that the chain can be in is looked at again, in logarithms.
+# A row with a smaller density than this under the possible states is computed again, in logarithms.
 LEAST = 1e-280
 
 
@@ -109,13 +109,13 @@ def run_filter(shares, logs, edges, known, filters, start, transitions, ahead, s
 
 @helper_exact
 def part_of(share, transition, chance, after):
-    """What a state has of a step, in an order in which nothing is infinite, however small the chance is."""
+    """The share of a state in a step, computed in an order without infinite values, however small the probability is."""
     return share * transition / chance * after
 
 
 @helper
 def step_back(shares, ahead, t, transitions, steps, counts):
-    """The same as a step of `smooth`, where a state was so improbable that the inverse of its probability may be infinite."""
+    """A step of `smooth` for a state that is so improbable that the inverse of its probability may be infinite."""
     n_states = shares.shape[1]
     for i in range(n_states):
         share, total = shares[t - 1, i], 0.0

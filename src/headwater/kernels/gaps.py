@@ -1,10 +1,10 @@
-"""Which gaps rows have: how many, and in what order rows with the same ones follow one another."""
+"""Patterns of gaps: their sizes, and an order of rows that puts equal patterns side by side."""
 
 import numpy as np
 
 from headwater.kernels._jit import kernel
 
-HASHES = 1024  # kinds of patterns that are told apart among rows with as many gaps
+HASHES = 1024  # classes of patterns among rows with the same number of gaps
 
 
 @kernel

@@ -19,9 +19,9 @@ from headwater.kernels.lanes import padded
 from headwater.kernels.mixture import LOWEST
 from headwater.kernels.projection import SECOND_MOMENTS, project_dirichlet, project_gamma, project_wishart
 
-# A row that gives a component no more than this part of its mass is not learned by it: it would change it by no more than that.
+# A component does not learn a row that adds no more than this part of its mass, since the change is no larger than that.
 NEGLIGIBLE = 1e-13
-# After so many rank-one updates a factor is held against V, and made anew if it has drifted farther than this.
+# After this many rank-one updates a factor is compared with V, and computed again if it has drifted farther than this.
 CHECK_AFTER = 256
 DRIFT = 1e-10
 
@@ -30,7 +30,7 @@ FARTHEST = 1e300
 OVERFLOWS = 1e280
 # Degrees of freedom never fall below those with which a precision, and a covariance just so, have a mean.
 LEAST_DOF = 2.01
-# A heavy row that might be of any component leaves a belief worth less than the prior. Totals are what is more or less than the
+# A heavy row that may be of any component leaves a belief worth less than the prior. Totals are differences from the
 # prior, so weights and means keep this part of it, which rounding cannot take from them.
 LEAST_PART = 1e-9
 
@@ -137,7 +137,7 @@ def match_full(
         stretch[k] = kappa[k] / (kappa[k] + 1.0)
         constant[k] = student_constant(dof[k], stretch[k], log_det[k], width)
         log_alpha[k] = math.log(alpha[k])
-    common = 0.0  # what log_alpha lacks because all weights have shrunk alike
+    common = 0.0  # the part of log_alpha by which all weights have shrunk
 
     for row in range(X.shape[0]):
         for j in range(width):

@@ -20,7 +20,7 @@ from headwater.kernels._jit import helper, kernel
 from headwater.kernels.fastmath import digamma
 from headwater.kernels.mixture import EXPECT_LOG, MODE, PREDICTIVE, TINY
 
-# A pivot below this part of the second moments it was computed from is rounding: it is lifted, so nothing is ever NaN.
+# A pivot below this part of its second moments is rounding: it is raised, so that no result is NaN.
 ROUNDING = 2e-15
 
 
@@ -35,7 +35,7 @@ def posterior_mean(prior_mean, kappa0, mass, first, mean):
 
 @helper
 def divisor(code, dof, beyond_mode, kappa0):
-    """What V is divided by to make the covariance of the readout; `beyond_mode` is dof - mode_shift.
+    """The divisor of V for the covariance of the readout; `beyond_mode` is dof - mode_shift.
 
     A proper prior with few degrees of freedom has no mode before some rows were seen: it is taken at one row.
     """

@@ -16,10 +16,10 @@ from headwater.kernels.gaussian_readout import divisor, readout_diag, readout_fu
 from headwater.kernels.lanes import padded
 from headwater.kernels.mixture import LOWEST, MODE, PREDICTIVE, log_normaliser, log_share
 
-# A component is refreshed when what it was given since the last time is more than this part of its mass; less than that
+# A component is refreshed when it has got more than this part of its mass since the last time; less than that
 # changes its parameters by no more than that. Its statistics miss nothing, and the kernel begins with what they say.
 STALE = 1e-12
-# A row farther than this (squared, in units of the covariance) is left to a fresh readout.
+# A row at a larger squared distance than this (in units of the covariance) gets a full readout.
 FAR = 1e12
 
 

@@ -16,7 +16,7 @@ def add_groups(rows, weights, groups, sums):
 
 @kernel
 def turn_directions(rows, weights, groups, centres, directions, sums):
-    """One step of the power method for every group: add what its rows, about the centre, make of its direction."""
+    """One step of the power method for every group: multiply its direction by the scatter of its rows about the centre."""
     for i in range(len(rows)):
         g = groups[i]
         along = 0.0
@@ -29,7 +29,7 @@ def turn_directions(rows, weights, groups, centres, directions, sums):
 
 @kernel
 def part_groups(rows, groups, centres, directions, sides):
-    """Tell on which side of its group's centre every row lies: 2 g or 2 g + 1."""
+    """Write the side of its group's centre on which every row lies: 2 g or 2 g + 1."""
     for i in range(len(rows)):
         g = groups[i]
         along = 0.0

@@ -147,7 +147,7 @@ def scatter(typing_context, table, places, data, begin, end, column, vectors, sh
 
 
 def _for_each_size(builder, vectors, add):
-    """Code for every number of vectors there can be, of which the one that is asked for runs."""
+    """Code for every possible number of vectors, of which one runs."""
     for tile in range(1, MOST_VECTORS + 1):
         with builder.if_then(builder.icmp_signed("==", vectors, ir.Constant(vectors.type, tile))):
             add(tile)

@@ -1,4 +1,4 @@
-"""What no family changes: weights, and the step from joint log-densities of a block of rows to responsibilities."""
+"""The parts common to all families: weights, and the step from joint log-densities of a block to responsibilities."""
 
 import math
 
@@ -14,11 +14,11 @@ READOUTS = {
     "mean": MEAN,
     "expect_log": EXPECT_LOG,
     "predictive": PREDICTIVE,
-    "match_moments": PREDICTIVE,  # the same E-step; what differs is how a row is learned
+    "match_moments": PREDICTIVE,  # the same E-step; rows are learned differently
 }
 TINY = 1e-300
 
-# A joint log-density below this is as good as impossible; the floor keeps a row that overflows in every component finite.
+# A floor for joint log-densities, which keeps a row finite that overflows in every component.
 LOWEST = -1e300
 
 

@@ -12,7 +12,7 @@ from headwater.kernels.fastmath import digamma, exp, log, log_gamma_ratio
 from headwater.kernels.lanes import gather_rows, scatter_rows
 from headwater.kernels.mixture import EXPECT_LOG, MODE, PREDICTIVE, TINY
 
-# A share of a row this small is not worth writing to the table.
+# A smaller share of a row is not written to the table.
 NEGLIGIBLE = 1e-20
 BLOCK = 64
 

@@ -1,4 +1,4 @@
-"""Slabs: work over rows is cut by what there is to do, never by who does it, and added up in a fixed order.
+"""Slabs: work over rows is cut independently of the number of threads, and added up in a fixed order.
 
 Kernels release the interpreter lock, so plain threads run them side by side; the number of threads decides who runs a
 slab, never what is in it, and so never the answer.
@@ -43,7 +43,7 @@ def run_slabs(work: Callable[[int, int, int], Result], rows: int, n_threads: int
 def run_tasks(work: Callable[[Task], Result], tasks: Sequence[Task], n_threads: int | None) -> list[Result]:
     """Call work(task) for every task, on up to `n_threads` threads (all cores if None)."""
     threads = min(n_threads or available_cores(), len(tasks))
-    if threads <= 1 or _in_pool():  # a pool that waits for itself would wait forever
+    if threads <= 1 or _in_pool():  # a task that waits for its own pool would wait forever
         return [work(task) for task in tasks]
     return list(_pool(threads, os.getpid()).map(work, tasks))
 
@@ -52,9 +52,9 @@ def run_tasks(work: Callable[[Task], Result], tasks: Sequence[Task], n_threads: 
 def one_blas_thread() -> Iterator[None]:
     """Keep NumPy's products on one thread: many small ones, on a machine that is busy, wait for one another's threads.
 
-    Libraries differ in whether the number is the process's or the thread's. So everybody who comes sets it, and the last who
-    leaves sets it to what the first who came had found: while anybody is inside, it stays one. Threads of ours leave it to
-    whoever gave them work, since threadpoolctl lets one thread alone decide.
+    Libraries differ in whether the number is that of the process or of the thread. So every caller sets it, and the last one
+    to leave restores what the first one found: while any caller is inside, it stays one. Our own worker threads leave it to
+    their caller, since threadpoolctl lets only one thread decide.
     """
     global _inside, _found
     if _in_pool():

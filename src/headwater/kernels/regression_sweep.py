@@ -1,7 +1,7 @@
 """Row-by-row learning of K linear regressions inside one kernel; see gaussian_sweep.py for what a fold does to totals.
 
 Where counts add, a row changes a regression by recursive least squares: L grows by a rank-one matrix (gaussian_rank_one.py),
-beta by the residual times the gain, V by the squared residual as it was foretold. Else it is read out of its totals, as the
+beta by the residual times the gain, V by the squared prediction error. Else it is read out of its totals, as the
 Gaussians of a gate always are.
 """
 

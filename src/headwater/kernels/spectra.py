@@ -116,7 +116,7 @@ def draw_parts(theta, power, h, v, state, drawn, part):
     """Draw the parts of a row given its weights: |c_kf|^2 / theta_kf into `part`.
 
     Matheron's rule: parts c' drawn from their prior, which sum to x', become c' + G (x - x'). All is divided by sqrt(theta),
-    so that a spectrum of zero is fine. The phase of x says nothing: it is 0. `drawn` (2, K) is room for c'.
+    so that a spectrum of zero is allowed. The phase of x does not matter: it is 0. `drawn` (2, K) is room for c'.
     """
     n_components, bins = theta.shape
     for f in range(bins):

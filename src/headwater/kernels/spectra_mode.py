@@ -17,7 +17,7 @@ LEAST_CURVATURE = 0.1  # of the prior in log h, as a part of that at its mode
 
 @helper
 def copy(source, target):
-    """Copy a vector. `target[:] = source` would do, and take a second to compile, for the sentence of an error."""
+    """Copy a vector. `target[:] = source` would do the same, but takes a second to compile, for the message of an error."""
     for f in range(target.size):
         target[f] = source[f]
 

@@ -1,6 +1,6 @@
 """Rows of a table by word: which words a batch has, and what is added to their rows.
 
-A table keeps the words it has seen: the row of word w is `rows[slots[w] - 1]`, and a slot of 0 says that it has none.
+A table keeps the words that have occurred: the row of word w is `rows[slots[w] - 1]`, and a slot of 0 means no row.
 """
 
 from headwater.kernels._jit import kernel

@@ -93,7 +93,7 @@ def mean_field_documents(
 
 @kernel
 def collapsed_documents(indptr, local, data, start, stop, topics, alpha, burn_in, weights, target, count, tables, proportions):
-    """Stochastic collapsed variational Bayes, zeroth order (Foulds et al., 2013): the part of it that sees the documents.
+    """Stochastic collapsed variational Bayes, zeroth order (Foulds et al., 2013): the local step for documents.
 
     Each entry moves the expected tokens of the topics by a step (10 + t)^-0.9; those of the last sweep are learned from. The
     score is that of the words given what was known of the document when they came.
