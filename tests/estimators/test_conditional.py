@@ -350,3 +350,4 @@ def test_filled_values_are_the_means_of_their_laws(kind, scaling):
     np.testing.assert_array_equal(filled[~law.missing], gappy[~law.missing])
     np.testing.assert_allclose(np.delete(filled, 2, axis=0), np.delete(law.mean, 2, axis=0), rtol=1e-8, atol=1e-8)
     assert np.isfinite(filled).all()
+    np.testing.assert_array_equal(model.impute(rows), rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,11 +25,12 @@ from headwater.families.posterior import posterior
 from headwater.kernels.gaps import sort_by_gaps
 from headwater.kernels.gaussian_gap_columns import estep_columns_gaps
 from headwater.kernels.gaussian_gaps import estep_matrix_gaps
-from headwater.kernels.parallel import run_slabs
+from headwater.kernels.parallel import one_blas_thread, run_slabs
 
 if TYPE_CHECKING:
     from headwater.families.gaussian import Gaussian
 
+NARROW = 32  # columns up to which products of matrices use one thread anyway
 LOG_2_PI = float(np.log(2.0 * np.pi))
 
 
@@ -145,6 +147,8 @@ def expect_gaps(family: Gaussian, parameters: GaussianParameters, log_weights: A
     """Return rows with what is expected in their gaps, given what was observed of them; densities are not heavy-tailed."""
     lacking = np.flatnonzero(X.missing.any(axis=1))
     some, filled = X[lacking], X.values.copy()
+    if not len(lacking):
+        return filled
     matrix = family.kind.matrix
     found = np.where(some.missing, 0.0, some.values)
     shares = EMPTY_TABLE if matrix else np.empty((len(some), len(log_weights)))
@@ -190,11 +194,13 @@ def _matrix_kernel(
     """The kernel of full and tied covariance, for listed rows, with all but the rows and the room for answers."""
     width = parameters.shift.shape[1]
     factor = np.ascontiguousarray(np.tril(parameters.factor.reshape(-1, width, width)))
-    lengths = np.sqrt(np.square(factor).sum(axis=1))  # square roots of the diagonal of the precision
-    scaled = factor / lengths[:, None, :]
-    turned = np.ascontiguousarray(np.swapaxes(scaled, 1, 2))
-    narrow = 1.0 / (np.square(lengths) * row_variances(factor))
-    shaped = (turned, turned @ scaled, 1.0 / lengths, np.log(lengths), narrow)
+    one_thread = one_blas_thread() if width > NARROW else nullcontext()
+    with np.errstate(all="ignore"), one_thread:  # a trial of a search may be invalid, and then scores NaN
+        lengths = np.sqrt(np.square(factor).sum(axis=1))  # square roots of the diagonal of the precision
+        scaled = factor / lengths[:, None, :]
+        turned = np.ascontiguousarray(np.swapaxes(scaled, 1, 2))
+        narrow = 1.0 / (np.square(lengths) * row_variances(factor))
+        shaped = (turned, turned @ scaled, 1.0 / lengths, np.log(lengths), narrow)
     gap_offset, gap_power = gap_tables(parameters)
     offset = parameters.offset + log_weights
     none, no_cube = np.empty((0, 0)), np.empty((0, 0, 0))

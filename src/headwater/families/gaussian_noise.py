@@ -63,7 +63,10 @@ def _kernel_of(family: Gaussian, parameters: GaussianParameters, log_weights: Ar
     extra, column_extra = np.zeros(k), np.zeros((k, width))
     none, no_cube = np.empty((0, 0)), np.empty((0, 0, 0))
     if family.kind.matrix:
-        sigma = np.ascontiguousarray(covariance_matrices(parameters).reshape(-1, width, width))
+        try:
+            sigma = np.ascontiguousarray(covariance_matrices(parameters).reshape(-1, width, width))
+        except np.linalg.LinAlgError:  # a trial of a search may be invalid, and then scores NaN
+            sigma = np.full((parameters.factor.size // width**2, width, width), np.nan)
         log_factor = np.log(np.diagonal(parameters.factor.reshape(-1, width, width), axis1=1, axis2=2)).sum(axis=1)
         extra = parameters.offset - (log_factor - 0.5 * width * LOG_2_PI)
     else:
