@@ -194,6 +194,10 @@ DIRECTION_MODELS = [
 ]  # fmt: skip
 
 
+class SkewedFed(hw.MixedMixture):
+    """The mixture, whose rows in the table are skewed."""
+
+
 # Families with independent columns: counts, flags, categories. Each is tested with
 # one algorithm of each kind; a table with several kinds of columns is a product of families.
 COLUMN_ALGORITHMS = ("auto", "em", "vb", "online-em", hw.OnlineVB(batch_size=40), hw.QuasiBayes(batch_size=40))
@@ -205,6 +209,13 @@ COLUMN_MODELS = [
         (hw.MixedMixture, {"columns": {1: "poisson", 2: "bernoulli", 3: "categorical"}, "max_categories": 8}),
     )
     for algorithm in COLUMN_ALGORITHMS
+] + [
+    SkewedFed(2, columns=dict(enumerate(kinds, 1)), algorithm=algorithm, warm_up=80, random_state=0, **plain(algorithm))
+    for kinds, algorithms in (
+        (("lognormal", "zero-inflated-gamma", "zero-inflated-poisson"), COLUMN_ALGORITHMS),
+        (("gamma", "zero-inflated-lognormal", "poisson"), ("auto", "em", "vb")),
+    )
+    for algorithm in algorithms
 ] + [hw.PoissonMixture(2, warm_up=80, random_state=0), hw.MixedMixture(2, warm_up=80, random_state=0)]  # fmt: skip
 
 
@@ -414,6 +425,17 @@ def tables():
 
 
 @cache
+def amounts():
+    """Rows of a number, a positive amount, an amount that is often zero, and a count, of two kinds; some are missing."""
+    rng = np.random.default_rng(15)
+    kinds = rng.integers(2, size=400)
+    paid, rest = np.exp(rng.normal(1.0 + kinds, 0.5)), rng.gamma(1.0 + 3.0 * kinds) / (0.3 + kinds)
+    found = np.column_stack([rows()[:, 0], paid, rest * (rng.random(400) > 0.5 - 0.3 * kinds), events()[:, 0]])
+    found[rng.random(found.shape) < 0.05] = np.nan
+    return found
+
+
+@cache
 def frames():
     """Return powers about sums of three spectra; one bin and one frame have no power."""
     rng = np.random.default_rng(10)
@@ -463,6 +485,6 @@ def rows_for(model):
         hw.DirectionOfArrival: snapshots, hw.VonMisesFisherMixture: directions, hw.PoissonMixture: events,
         hw.BernoulliMixture: answers, hw.CategoricalMixture: categories, hw.MixedMixture: tables,
         GapFed: gapped, hw.StudentMixture: rows, GapFedStudent: gapped,
-        RoundFed: rounded,
+        RoundFed: rounded, SkewedFed: amounts,
     }  # fmt: skip
     return kinds.get(type(model), counts)()

@@ -42,6 +42,37 @@ def categorical(probabilities, X):
     return log_densities(lambda value, k, column: np.log(probabilities[k, column, int(value)]), X, len(probabilities))
 
 
+def log_normal(means, deviations, X):
+    return log_densities(
+        lambda value, k, column: stats.lognorm.logpdf(value, deviations[k, column], scale=np.exp(means[k, column])),
+        X,
+        len(means),
+    )
+
+
+def gamma(shapes, rates, X):
+    return log_densities(
+        lambda value, k, column: stats.gamma.logpdf(value, shapes[k, column], scale=1.0 / rates[k, column]), X, len(shapes)
+    )
+
+
+def zero_inflated(zeros, positive, X):
+    """`zeros` (K, d) are probabilities of 0, `positive(value, k, column)` the log-density of another value."""
+
+    def density(value, k, column):
+        return np.log(zeros[k, column]) if value == 0.0 else np.log1p(-zeros[k, column]) + positive(value, k, column)
+
+    return log_densities(density, X, len(zeros))
+
+
+def zero_inflated_poisson(zeros, rates, X):
+    def density(value, k, column):
+        chance = (1.0 - zeros[k, column]) * stats.poisson.pmf(value, rates[k, column])
+        return np.log(chance + zeros[k, column] * (value == 0.0))
+
+    return log_densities(density, X, len(zeros))
+
+
 def sums(X, shares, value):
     """Return sums (K, d) of shares (n, K) times `value(x)` over the entries that are not missing."""
     found = np.zeros((shares.shape[1], X.shape[1]))

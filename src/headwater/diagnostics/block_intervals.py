@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv, gammaincinv
+from scipy.special import betaincinv, gammaincinv, stdtrit
 
 from headwater.core.statistics import Array
 from headwater.diagnostics.intervals import mean_intervals
 from headwater.families.bernoulli import Bernoulli
 from headwater.families.category_tables import CategoryTables
+from headwater.families.gamma_columns import GammaColumns, solve_shape
 from headwater.families.gaussian import Gaussian
+from headwater.families.log_normal import LogNormal
 from headwater.families.poisson import Poisson
+from headwater.families.zero_inflated import ZeroInflated
+from headwater.families.zero_inflated_poisson import ZeroInflatedPoisson
 
 
 def block_intervals(family: Any, prior: Any, totals: Any, level: float) -> Array | None:
@@ -34,4 +38,19 @@ def block_intervals(family: Any, prior: Any, totals: Any, level: float) -> Array
         rest = cells.sum(axis=2, keepdims=True) - cells
         sizes = enumerate(family.levels)
         return np.concatenate([betaincinv(cells[:, at, :n], rest[:, at, :n], ends) for at, n in sizes], axis=1)
+    if isinstance(family, LogNormal):
+        known = family.belief(prior, totals)
+        reach = stdtrit(known.rows[..., None], ends) * np.sqrt(known.spread)[..., None] / known.rows[..., None]
+        return np.asarray(known.mean[..., None] + reach)
+    if isinstance(family, GammaColumns):  # of the mean, given the shape
+        rows, sums, logs = family.belief(prior, totals)
+        masses = (solve_shape(rows, sums, logs, integrated=True) * rows)[..., None]
+        return np.asarray(masses / rows[..., None] * (sums[..., None] / gammaincinv(masses, ends[::-1])))
+    if isinstance(family, ZeroInflatedPoisson):
+        zeros, others, shape, rate = (part[..., None] for part in family.belief(prior, totals))
+        return np.concatenate([betaincinv(zeros, others, ends), gammaincinv(shape, ends) / rate], axis=1)
+    if isinstance(family, ZeroInflated):
+        parts = zip(family.blocks, prior.blocks, totals.blocks, strict=True)
+        found = (block_intervals(block.family, one, two, level) for block, one, two in parts)
+        return np.concatenate([ends for ends in found if ends is not None], axis=1)
     return None

@@ -12,7 +12,12 @@ import pyarrow as pa
 from headwater.estimators.codebook import as_arrow
 
 GAUSSIAN, POISSON, BERNOULLI, CATEGORICAL, IGNORED = "gaussian", "poisson", "bernoulli", "categorical", "ignore"
-KINDS = (GAUSSIAN, CATEGORICAL, BERNOULLI, POISSON, IGNORED)
+LOGNORMAL, GAMMA = "lognormal", "gamma"
+ZERO_LOGNORMAL, ZERO_GAMMA, ZERO_POISSON = "zero-inflated-lognormal", "zero-inflated-gamma", "zero-inflated-poisson"
+SKEWED = (LOGNORMAL, GAMMA, ZERO_LOGNORMAL, ZERO_GAMMA, ZERO_POISSON)
+KINDS = (GAUSSIAN, CATEGORICAL, BERNOULLI, POISSON, *SKEWED, IGNORED)
+COUNTS = (POISSON, ZERO_POISSON)
+AMOUNTS = (ZERO_LOGNORMAL, ZERO_GAMMA)
 
 LEAST_ROWS = 50  # below which ids and free text are not distinguished from categories
 ID_SHARE = 0.8  # distinct values among the rows of such a column

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from headwater.core.statistics import Array
 from headwater.core.validation import check_finite, check_target, numeric, one_line
 from headwater.core.values import AnyArray, Rows, Values
-from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL, GAUSSIAN, POISSON
+from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL, GAUSSIAN, POISSON, SKEWED
 from headwater.estimators.column_place import find_column
 from headwater.estimators.conditional import Conditional
 from headwater.estimators.view_inputs import Inputs, category_codes, known_classes, numeric_law, read_inputs
@@ -191,7 +191,7 @@ class ColumnRegressor(RegressorMixin, _ColumnView):
 
     def _bound(self) -> Self:
         self._look_into(self.model)
-        self._refuse_kind("has no mean: ask for a classifier", GAUSSIAN, POISSON)
+        self._refuse_kind("has no mean: ask for a classifier", GAUSSIAN, POISSON, *SKEWED)
         return self
 
 
@@ -308,7 +308,7 @@ class ColumnClassifier(ClassifierMixin, _ColumnView):
     def _bound(self, classes: Values) -> Self:
         self._look_into(self.model)
         schema = getattr(self.model_, "_schema", None)
-        self._refuse_kind("the model has left out", GAUSSIAN, POISSON, BERNOULLI, CATEGORICAL)
+        self._refuse_kind("the model has left out", GAUSSIAN, POISSON, BERNOULLI, CATEGORICAL, *SKEWED)
         if schema is not None and schema.kinds[self.place_] in (BERNOULLI, CATEGORICAL):
             self.classes_ = known_classes(schema, self.place_, classes)
             self.codes_ = category_codes(schema, self.place_, self.classes_)

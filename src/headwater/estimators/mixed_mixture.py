@@ -6,8 +6,6 @@ import numbers
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -16,19 +14,20 @@ from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.values import RandomState, Rows, Values
 from headwater.estimators.background_answers import BackgroundAnswers
-from headwater.estimators.calls import reads
 from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL, GAUSSIAN, POISSON, choose_kinds
 from headwater.estimators.family_mixture import FamilyMixture
-from headwater.estimators.rounded_columns import cell_volumes, known_prior, prior_steps
-from headwater.estimators.table_mixture import TableMixture, category_indicators, indicators
+from headwater.estimators.mixed_answers import MixedAnswers
+from headwater.estimators.rounded_columns import cell_volumes
+from headwater.estimators.skewed_columns import skewed_families
+from headwater.estimators.table_mixture import TableMixture
 from headwater.estimators.table_schema import TableSchema
 from headwater.families.background import Background
-from headwater.families.bernoulli import Bernoulli, BernoulliParameters
-from headwater.families.category_tables import CategoryParameters, CategoryTables
+from headwater.families.bernoulli import Bernoulli
+from headwater.families.category_tables import CategoryTables
 from headwater.families.column_steps import check_resolution
 from headwater.families.family import Family
 from headwater.families.gaussian import Gaussian
-from headwater.families.poisson import Poisson, PoissonParameters
+from headwater.families.poisson import Poisson
 from headwater.families.product import Block, Product
 from headwater.models.mixture import Mixture
 
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-class MixedMixture(TableMixture, BackgroundAnswers):
+class MixedMixture(MixedAnswers, BackgroundAnswers):
     """A mixture for a table as it is: numbers, categories, yes and no, counts, and gaps.
 
     Given the component, numbers are Gaussian (together, with one covariance matrix), and every other column is independent:
@@ -48,9 +47,11 @@ class MixedMixture(TableMixture, BackgroundAnswers):
     n_components : int or 'auto', default=1
         Number of components. With 'auto' it grows by splits that gain on rows that did not propose them (see `growth_`).
     columns : 'auto' or mapping, default='auto'
-        What columns are, by their names or places: 'gaussian', 'categorical', 'bernoulli', 'poisson' or 'ignore'. Those that
-        are not named, or all with 'auto', are decided on the first chunk: numbers are Gaussian, text and categories
-        categorical, booleans Bernoulli. Ids, free text and columns of one value are left out, with a warning.
+        What columns are, by their names or places: 'gaussian', 'categorical', 'bernoulli', 'poisson' or 'ignore'; positive
+        numbers with a tail to the right 'lognormal' or 'gamma'; and with many zeros 'zero-inflated-lognormal',
+        'zero-inflated-gamma' or 'zero-inflated-poisson'. Those that are not named, or all with 'auto', are decided on the first
+        chunk: numbers are Gaussian, text and categories categorical, booleans Bernoulli. Ids, free text and columns of one
+        value are left out, with a warning.
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
         Covariance of the numbers.
     reg_covar : float, default=1e-6
@@ -61,7 +62,7 @@ class MixedMixture(TableMixture, BackgroundAnswers):
     max_categories : int, default=256
         Most categories of a column.
     prior_weight : float, default=1.0
-        Rows that the prior of categories, flags and counts is worth: it expects the shares and rates of the warm-up.
+        Rows that the prior of all columns but the Gaussian ones is worth: it expects what the rows of the warm-up show.
     tol : float, default=1e-3
         Passes of `fit` end when the objective per row gains less.
     max_iter : int, default=100
@@ -111,6 +112,9 @@ class MixedMixture(TableMixture, BackgroundAnswers):
         The step of each of the numbers, 0 where there is none.
     rates_ : dict of ndarray of shape (n_components,)
         Rate of each column of counts.
+    column_parameters_ : dict of dict of ndarray of shape (n_components,)
+        Of each skewed column: `log_mean` and `log_deviation`, or `shape` and `rate`, and `zero_probability` if it is
+        zero-inflated; of 'zero-inflated-poisson' the latter and `rate`.
     probabilities_ : dict of ndarray
         Probability of yes (n_components,) of each flag, and of each category (n_components, n_categories).
     categories_ : dict of ndarray
@@ -250,6 +254,7 @@ class MixedMixture(TableMixture, BackgroundAnswers):
             CATEGORICAL: CategoryTables(k, self._capacity, schema.codebook.sizes, rows),
             BERNOULLI: Bernoulli(k, None, rows),
             POISSON: Poisson(k, None, None, rows),
+            **skewed_families(k, rows, schema.kinds),
         }
         places = {kind: tuple(at for at, one in enumerate(schema.kinds) if one == kind) for kind in families}
         blocks = tuple(Block(kind, families[kind], at) for kind, at in places.items() if at)
@@ -263,42 +268,6 @@ class MixedMixture(TableMixture, BackgroundAnswers):
     def _to_predict(self, column: str | int, kind: str) -> Self:
         given = dict(self.columns) if isinstance(self.columns, dict) else {}
         return clone(self).set_params(columns={**given, column: given.get(column, kind)})
-
-    # What was learned
-
-    @property
-    @reads
-    def columns_(self) -> dict[str, str]:
-        """What each column is."""
-        self._fitted()
-        return dict(zip(self._column_names, self._schema.kinds, strict=True))
-
-    @property
-    @reads
-    def means_(self) -> Array:
-        """Means of the numbers in each component."""
-        found = self._block(GAUSSIAN)
-        return np.empty((self.n_components_, 0)) if found is None else found[0].means(found[1])
-
-    @property
-    @reads
-    def covariances_(self) -> Array:
-        """Covariances of the numbers in each component."""
-        found = self._block(GAUSSIAN)
-        return np.empty((self.n_components_, 0, 0)) if found is None else found[0].covariances(found[1])
-
-    @property
-    @reads
-    def resolution_(self) -> dict[str, float]:
-        """Step of each of the numbers, 0 where there is none."""
-        steps, names = self._steps(), self._names_of(GAUSSIAN)
-        return dict.fromkeys(names, 0.0) if steps is None else dict(zip(names, steps.tolist(), strict=True))
-
-    def _steps(self) -> Array | None:
-        """The steps of the numbers in their own units; None if there are no numbers, or none were asked for."""
-        family, prior = cast(Product, self._component_family), known_prior(self)
-        own = (one for block, one in zip(family.blocks, prior.blocks, strict=True) if block.name == GAUSSIAN)
-        return prior_steps(next(own, None))
 
     def score_samples(self, X: Rows, *, cells: bool = False) -> Array:
         """Return the log-density of each row.
@@ -322,78 +291,3 @@ class MixedMixture(TableMixture, BackgroundAnswers):
             return scores
         places = [at for at, kind in enumerate(self._schema.kinds) if kind == GAUSSIAN]
         return scores + cell_volumes(self._steps(), self._rows(X).X[:, places])
-
-    @property
-    @reads
-    def rates_(self) -> dict[str, Array]:
-        """Rate of each column of counts in each component."""
-        found = self._block(POISSON)
-        return {} if found is None else dict(zip(self._names_of(POISSON), found[1].rates.T, strict=True))
-
-    @property
-    @reads
-    def probabilities_(self) -> dict[str, Array]:
-        """Probability of yes, or of each category, in each component."""
-        found: dict[str, Array] = {}
-        for block, parameters in self._blocks():
-            names = self._names_of(block.name)
-            if isinstance(parameters, BernoulliParameters):
-                found.update(zip(names, np.exp(parameters.log_ones).T, strict=True))
-            if isinstance(parameters, CategoryParameters):
-                shares = np.exp(parameters.logs)
-                sizes = enumerate(self._schema.codebook.sizes)
-                found.update(zip(names, (shares[:, at, :size] for at, size in sizes), strict=True))
-        return found
-
-    @property
-    @reads
-    def categories_(self) -> dict[str, NDArray[np.generic]]:
-        """Categories of each categorical column."""
-        self._fitted()
-        levels = (one.as_array() for one in self._schema.codebook.levels)
-        return dict(zip(self._names_of(CATEGORICAL), levels, strict=True))
-
-    def _belief_blocks(self, prior: Any, totals: Any) -> list[tuple[Any, Any, Any]]:
-        blocks = cast(Product, self._component_family).blocks
-        return [(block.family, *parts) for block, *parts in zip(blocks, prior.blocks, totals.blocks, strict=True)]
-
-    def _block_value_names(self) -> list[list[str]]:
-        blocks = [block.name for block in cast(Product, self._component_family).blocks]
-        names = [self._names_of(kind) for kind in blocks]
-        return [self._category_names(one) if kind == CATEGORICAL else one for kind, one in zip(blocks, names, strict=True)]
-
-    def _indicators(self) -> list[tuple[str, Array, Array]]:
-        found = []
-        for block, parameters in self._blocks():
-            names = self._names_of(block.name)
-            if isinstance(block.family, Gaussian):
-                means, variances = block.family.means(parameters), column_variances(block.family, parameters)
-                found += list(zip(names, means.T, variances.T, strict=True))
-            elif isinstance(parameters, PoissonParameters):
-                found += [(name, rates, rates) for name, rates in zip(names, parameters.rates.T, strict=True)]
-            elif isinstance(parameters, BernoulliParameters):
-                found += indicators(names, list(np.exp(parameters.log_ones).T))
-            elif isinstance(parameters, CategoryParameters):
-                found += category_indicators(names, self._schema.codebook, parameters)
-        return found
-
-    def _blocks(self) -> list[tuple[Block, Any]]:
-        family = cast(Product, self._component_family)
-        return list(zip(family.blocks, self._components.blocks, strict=True))
-
-    def _block(self, kind: str) -> tuple[Any, Any] | None:
-        """The family and the parameters of the columns of a kind, if there are any."""
-        return next(((block.family, parameters) for block, parameters in self._blocks() if block.name == kind), None)
-
-    def _names_of(self, kind: str) -> list[str]:
-        return [name for name, one in zip(self._column_names, self._schema.kinds, strict=True) if one == kind]
-
-
-def column_variances(family: Gaussian, parameters: Any) -> Array:
-    """Return the variance (K, d) of each number in each component."""
-    means, covariances = family.means(parameters), family.covariances(parameters)
-    if family.covariance_type == "full":
-        return np.diagonal(covariances, axis1=1, axis2=2)
-    if family.covariance_type == "tied":
-        return np.broadcast_to(np.diagonal(covariances), means.shape)
-    return np.broadcast_to(covariances if covariances.ndim == 2 else covariances[:, None], means.shape)

@@ -17,7 +17,7 @@ from headwater.core.table_rows import TableRows
 from headwater.core.validation import check_shape
 from headwater.core.values import AnyArray, Rows
 from headwater.estimators.codebook import NUMBER, Codebook, Levels, as_arrow
-from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL, IGNORED, POISSON
+from headwater.estimators.column_kinds import AMOUNTS, BERNOULLI, CATEGORICAL, COUNTS, GAMMA, IGNORED, LOGNORMAL
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,9 +145,13 @@ def split_table(X: Rows, owner: str) -> tuple[list[str] | None, list[object]]:
 
 
 def refuse_values(kind: str, values: Array, name: object) -> None:
-    """Refuse counts below 0, and flags that are neither 0 nor 1; NaN is a gap."""
-    if kind == POISSON:
+    """Refuse counts and amounts below 0, and flags that are neither 0 nor 1; NaN is a gap."""
+    if kind in COUNTS:
         wrong, wanted = values[values < 0.0], "a count must not be negative"
+    elif kind in AMOUNTS:
+        wrong, wanted = values[values < 0.0], "an amount must not be negative"
+    elif kind in (LOGNORMAL, GAMMA):
+        wrong, wanted = values[values <= 0.0], f"a value must be positive; 'zero-inflated-{kind}' takes zeros, too"
     elif kind == BERNOULLI:
         wrong = values[(values != 0.0) & (values != 1.0) & ~np.isnan(values)]
         wanted = "a flag must be 0 or 1, or a boolean"

@@ -45,8 +45,8 @@ def entry_log_tail(law: OrderedEntries, weights: Array, values: Array) -> Array:
     return np.asarray(np.minimum(logs + np.log(2.0), 0.0))
 
 
-def entry_quantile(law: OrderedEntries, weights: Array, probability: float) -> Array:
-    """Return the value (e,) that the mixtures do not exceed with this probability.
+def entry_quantile(law: OrderedEntries, weights: Array, probability: float | Array) -> Array:
+    """Return the value (e,) that the mixtures do not exceed with this probability, a number or one (e,) for each.
 
     It lies between the quantiles of the components. It is found by Newton's method, or by bisection where Newton steps leave
     the bracket or do not halve.
@@ -62,11 +62,12 @@ def entry_quantile(law: OrderedEntries, weights: Array, probability: float) -> A
     high = np.where(possible, ends, -np.inf).max(axis=1)
     if len(mixed):
         start = np.clip((weights[mixed] * ends[mixed]).sum(axis=1), low[mixed], high[mixed])
-        values[mixed] = _solve(law.select(mixed), weights[mixed], probability, low[mixed], high[mixed], start)
+        wanted = np.broadcast_to(np.asarray(probability, dtype=float), len(weights))[mixed]
+        values[mixed] = _solve(law.select(mixed), weights[mixed], wanted, low[mixed], high[mixed], start)
     return np.asarray(values)
 
 
-def _solve(law: OrderedEntries, weights: Array, probability: float, low: Array, high: Array, start: Array) -> Array:
+def _solve(law: OrderedEntries, weights: Array, probability: Array, low: Array, high: Array, start: Array) -> Array:
     values, open_ones, now, step = start.copy(), np.arange(len(start)), start, high - low
     fine = PRECISION * np.maximum(np.abs(low), np.abs(high))
     for _ in range(MOST_STEPS):
@@ -84,5 +85,6 @@ def _solve(law: OrderedEntries, weights: Array, probability: float, low: Array, 
             now = after
             continue
         law, weights, now, open_ones = law.select(going), weights[going], after[going], open_ones[going]
+        probability = probability[going]
         low, high, fine, step = low[going], high[going], fine[going], step[going]
     return values

@@ -136,6 +136,10 @@ class Product(Family[ProductPrior, ProductStatistics, ProductParameters]):
         return any(block.family.has_prior for block in self.blocks)
 
     @property
+    def has_hidden_values(self) -> bool:
+        return any(block.family.has_hidden_values for block in self.blocks)
+
+    @property
     def has_own_moments(self) -> bool:
         return all(block.family.has_own_moments for block in self.blocks)
 

@@ -115,3 +115,17 @@ def count_seen(X: Matrix) -> Array:
 def _entries(X: Matrix) -> Array:
     """Rows as an array in which NaN is a gap."""
     return X.values if isinstance(X, GappedRows) else X
+
+
+def log_positive(law: WideLaw, X: Matrix) -> Array:
+    """Return the log-density (n,) of positive numbers that are greater than x with probability c / (c + x)."""
+    values, wide = _entries(X), _count_scale(law) - 1.0
+    logs = np.log(wide) - 2.0 * np.log(wide + values)
+    return np.asarray(np.where(np.isnan(values), 0.0, logs).sum(axis=1))
+
+
+def sample_positive(law: WideLaw, rows: int, rng: np.random.Generator) -> Array:
+    """Draw positive numbers of that law."""
+    wide = _count_scale(law) - 1.0
+    chance = rng.uniform(1e-15, 1.0, size=(rows, len(wide)))
+    return np.asarray(np.clip(wide * (1.0 / chance - 1.0), 1e-300, LARGEST_DRAW * wide))

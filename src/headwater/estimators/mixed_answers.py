@@ -1,0 +1,149 @@
+"""What a mixture of a table has learned: parameters of its columns by their names, and what describers and intervals need."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.core.statistics import Array
+from headwater.estimators.calls import reads
+from headwater.estimators.column_kinds import CATEGORICAL, GAUSSIAN, POISSON
+from headwater.estimators.rounded_columns import known_prior, prior_steps
+from headwater.estimators.skewed_columns import column_values, skewed_indicators, value_names
+from headwater.estimators.table_mixture import TableMixture, category_indicators, indicators
+from headwater.families.bernoulli import BernoulliParameters
+from headwater.families.category_tables import CategoryParameters
+from headwater.families.gaussian import Gaussian
+from headwater.families.poisson import PoissonParameters
+from headwater.families.product import Block, Product
+
+
+class MixedAnswers(TableMixture):
+    """Base of `MixedMixture`: its attributes. Abstract."""
+
+    # What was learned
+
+    @property
+    @reads
+    def columns_(self) -> dict[str, str]:
+        """What each column is."""
+        self._fitted()
+        return dict(zip(self._column_names, self._schema.kinds, strict=True))
+
+    @property
+    @reads
+    def means_(self) -> Array:
+        """Means of the numbers in each component."""
+        found = self._block(GAUSSIAN)
+        return np.empty((self.n_components_, 0)) if found is None else found[0].means(found[1])
+
+    @property
+    @reads
+    def covariances_(self) -> Array:
+        """Covariances of the numbers in each component."""
+        found = self._block(GAUSSIAN)
+        return np.empty((self.n_components_, 0, 0)) if found is None else found[0].covariances(found[1])
+
+    @property
+    @reads
+    def resolution_(self) -> dict[str, float]:
+        """Step of each of the numbers, 0 where there is none."""
+        steps, names = self._steps(), self._names_of(GAUSSIAN)
+        return dict.fromkeys(names, 0.0) if steps is None else dict(zip(names, steps.tolist(), strict=True))
+
+    def _steps(self) -> Array | None:
+        """The steps of the numbers in their own units; None if there are no numbers, or none were asked for."""
+        family, prior = cast(Product, self._component_family), known_prior(self)
+        own = (one for block, one in zip(family.blocks, prior.blocks, strict=True) if block.name == GAUSSIAN)
+        return prior_steps(next(own, None))
+
+    @property
+    @reads
+    def rates_(self) -> dict[str, Array]:
+        """Rate of each column of counts in each component."""
+        found = self._block(POISSON)
+        return {} if found is None else dict(zip(self._names_of(POISSON), found[1].rates.T, strict=True))
+
+    @property
+    @reads
+    def column_parameters_(self) -> dict[str, dict[str, Array]]:
+        """Parameters of each skewed column in each component: `log_mean` and `log_deviation`, or `shape` and `rate`."""
+        found: dict[str, dict[str, Array]] = {}
+        for block, parameters in self._blocks():
+            found.update(column_values(parameters, self._names_of(block.name)))
+        return found
+
+    @property
+    @reads
+    def probabilities_(self) -> dict[str, Array]:
+        """Probability of yes, or of each category, in each component."""
+        found: dict[str, Array] = {}
+        for block, parameters in self._blocks():
+            names = self._names_of(block.name)
+            if isinstance(parameters, BernoulliParameters):
+                found.update(zip(names, np.exp(parameters.log_ones).T, strict=True))
+            if isinstance(parameters, CategoryParameters):
+                shares = np.exp(parameters.logs)
+                sizes = enumerate(self._schema.codebook.sizes)
+                found.update(zip(names, (shares[:, at, :size] for at, size in sizes), strict=True))
+        return found
+
+    @property
+    @reads
+    def categories_(self) -> dict[str, NDArray[np.generic]]:
+        """Categories of each categorical column."""
+        self._fitted()
+        levels = (one.as_array() for one in self._schema.codebook.levels)
+        return dict(zip(self._names_of(CATEGORICAL), levels, strict=True))
+
+    def _belief_blocks(self, prior: Any, totals: Any) -> list[tuple[Any, Any, Any]]:
+        blocks = cast(Product, self._component_family).blocks
+        return [(block.family, *parts) for block, *parts in zip(blocks, prior.blocks, totals.blocks, strict=True)]
+
+    def _block_value_names(self) -> list[list[str]]:
+        blocks = [block.name for block in cast(Product, self._component_family).blocks]
+        names = [self._names_of(kind) for kind in blocks]
+        return [
+            self._category_names(one) if kind == CATEGORICAL else value_names(kind, one)
+            for kind, one in zip(blocks, names, strict=True)
+        ]
+
+    def _indicators(self) -> list[tuple[str, Array, Array]]:
+        found = []
+        for block, parameters in self._blocks():
+            names = self._names_of(block.name)
+            if isinstance(block.family, Gaussian):
+                means, variances = block.family.means(parameters), column_variances(block.family, parameters)
+                found += list(zip(names, means.T, variances.T, strict=True))
+            elif isinstance(parameters, PoissonParameters):
+                found += [(name, rates, rates) for name, rates in zip(names, parameters.rates.T, strict=True)]
+            elif isinstance(parameters, BernoulliParameters):
+                found += indicators(names, list(np.exp(parameters.log_ones).T))
+            elif isinstance(parameters, CategoryParameters):
+                found += category_indicators(names, self._schema.codebook, parameters)
+            else:
+                found += skewed_indicators(parameters, names)
+        return found
+
+    def _blocks(self) -> list[tuple[Block, Any]]:
+        family = cast(Product, self._component_family)
+        return list(zip(family.blocks, self._components.blocks, strict=True))
+
+    def _block(self, kind: str) -> tuple[Any, Any] | None:
+        """The family and the parameters of the columns of a kind, if there are any."""
+        return next(((block.family, parameters) for block, parameters in self._blocks() if block.name == kind), None)
+
+    def _names_of(self, kind: str) -> list[str]:
+        return [name for name, one in zip(self._column_names, self._schema.kinds, strict=True) if one == kind]
+
+
+def column_variances(family: Gaussian, parameters: Any) -> Array:
+    """Return the variance (K, d) of each number in each component."""
+    means, covariances = family.means(parameters), family.covariances(parameters)
+    if family.covariance_type == "full":
+        return np.diagonal(covariances, axis1=1, axis2=2)
+    if family.covariance_type == "tied":
+        return np.broadcast_to(np.diagonal(covariances), means.shape)
+    return np.broadcast_to(covariances if covariances.ndim == 2 else covariances[:, None], means.shape)

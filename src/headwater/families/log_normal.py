@@ -1,0 +1,209 @@
+"""K components of independent log-normal columns: positive numbers whose logarithms are normal, such as amounts and incomes.
+
+The prior of a column is Normal-Gamma: the mean and the variance of the logarithms in the warm-up, worth `prior_rows` rows. A
+mode is that of the mean and of the logarithm of the precision, so that modes and means agree: the variance is (prior sum + sum
+of squares) / (prior rows + rows).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln
+
+from headwater.core.batch import Batch
+from headwater.core.statistics import Array
+from headwater.core.values import Matrix, Values
+from headwater.families.columns import PRIOR_ROWS, ColumnFamily, column_means, fill_gaps, mark_gaps
+from headwater.families.components import ComponentStatistics
+from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
+from headwater.families.geometry import RowGeometry
+from headwater.families.positive_entries import LogNormalEntries
+from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR
+from headwater.families.wide_law import WideLaw, log_positive, sample_positive
+
+LEAST_VARIANCE = 1e-8  # of the logarithms in the warm-up: columns of nearly one value
+LOG_TWO_PI = float(np.log(2.0 * np.pi))
+
+
+@dataclass(frozen=True)
+class LogNormalStatistics(ComponentStatistics):
+    """Rows (K,) of each component; rows (K, d) that have the column, and the sums of its logarithms and of their squares."""
+
+    seen: Array
+    logs: Array
+    squares: Array
+
+
+@dataclass(frozen=True)
+class LogNormalPrior:
+    """Rows (K, d) that the prior of each column is worth; mean and variance of their logarithms."""
+
+    rows: Array
+    mean: Array
+    variance: Array
+
+
+@dataclass(frozen=True)
+class LogNormalBelief:
+    """A Normal-Gamma belief (K, d): the rows behind it, the mean of the logarithms and the sum of their squares about it."""
+
+    rows: Array
+    mean: Array
+    spread: Array
+
+
+@dataclass(frozen=True)
+class LogNormalParameters:
+    """Means (K, d) and precisions of the logarithms, or what is expected of them.
+
+    The log-density is offset - (power + 1/2) log(1 + stretch q), with q the squared distance, or offset - precision q / 2 where
+    `power` is 0. With "predictive" it is Student's.
+    """
+
+    means: Array
+    precisions: Array
+    offset: Array
+    power: Array
+
+
+@dataclass(frozen=True)
+class LogNormal(ColumnFamily[LogNormalPrior, LogNormalStatistics, LogNormalParameters]):
+    """The family."""
+
+    n_components: int
+    prior_rows: float = PRIOR_ROWS
+
+    @property
+    def readouts(self) -> frozenset[str]:
+        return super().readouts | {"predictive"}
+
+    @property
+    def stream_readout(self) -> str:
+        """Means stream best, as for the other columns that are not Gaussian."""
+        return "mean"
+
+    def zeros(self, width: int) -> LogNormalStatistics:
+        shape = (self.n_components, width)
+        return LogNormalStatistics.of(np.zeros(self.n_components), np.zeros(shape), np.zeros(shape), np.zeros(shape))
+
+    def n_parameters(self, width: int) -> int:
+        return 2 * self.n_components * width
+
+    def seed_view(self, X: Matrix) -> Array:
+        return fill_gaps(log_values(X))
+
+    def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> LogNormalPrior:
+        logs = log_values(batch.X)
+        mean = column_means(batch, logs)
+        variance = np.maximum(column_means(batch, np.square(logs - mean)), LEAST_VARIANCE)
+        rows = np.full((self.n_components, len(mean)), self.prior_rows)
+        return LogNormalPrior(rows, *(np.array(np.broadcast_to(one, rows.shape)) for one in (mean, variance)))
+
+    def log_densities(self, parameters: LogNormalParameters, X: Matrix) -> Array:
+        logs = log_values(X)
+        found = np.zeros((len(logs), self.n_components))
+        for column, y in enumerate(logs.T):
+            away = np.square(y[:, None] - parameters.means[:, column])
+            precision, power = parameters.precisions[:, column], parameters.power[:, column]
+            heavy = power > 0.0
+            bent = np.where(heavy, (power + 0.5) * np.log1p(precision * away / (2.0 * np.where(heavy, power, 1.0))), 0.0)
+            terms = parameters.offset[:, column] - np.where(heavy, bent, 0.5 * precision * away) - y[:, None]
+            found += np.where(np.isnan(y)[:, None], 0.0, terms)
+        return found
+
+    def collect(self, parameters: LogNormalParameters, X: Matrix, responsibilities: Array) -> LogNormalStatistics:
+        logs = log_values(X)
+        seen = ~np.isnan(logs)
+        logs, shares = np.where(seen, logs, 0.0), responsibilities.T
+        return LogNormalStatistics.of(responsibilities.sum(axis=0), shares @ seen, shares @ logs, shares @ np.square(logs))
+
+    def belief(self, prior: LogNormalPrior, totals: LogNormalStatistics) -> LogNormalBelief:
+        """Return the belief that prior and totals make."""
+        rows = prior.rows + np.maximum(totals.seen, 0.0)
+        mean = (prior.rows * prior.mean + totals.logs) / rows
+        # Sums about the prior mean lose fewer digits than those about 0.
+        squares = totals.squares - 2.0 * prior.mean * totals.logs + np.square(prior.mean) * totals.seen
+        spread = np.maximum(squares - rows * np.square(mean - prior.mean), 0.0) + prior.rows * prior.variance
+        return LogNormalBelief(rows, mean, spread)
+
+    def readout(self, name: str, prior: LogNormalPrior, totals: LogNormalStatistics) -> LogNormalParameters:
+        belief = self.belief(prior, totals)
+        precisions, power = belief.rows / belief.spread, np.zeros_like(belief.rows)
+        offset = 0.5 * (np.log(precisions) - LOG_TWO_PI)
+        if name == "expect_log":
+            half = 0.5 * belief.rows
+            offset = 0.5 * (digamma(half) - np.log(0.5 * belief.spread) - LOG_TWO_PI - 1.0 / belief.rows)
+        if name == "predictive":
+            power = 0.5 * belief.rows
+            precisions = precisions * belief.rows / (belief.rows + 1.0)
+            offset = gammaln(power + 0.5) - gammaln(power) + 0.5 * (np.log(precisions) - np.log(2.0 * np.pi * power))
+        return LogNormalParameters(belief.mean, precisions, offset, power)
+
+    def log_prior(self, prior: LogNormalPrior, parameters: LogNormalParameters) -> float:
+        away = prior.variance + np.square(parameters.means - prior.mean)
+        return float(np.sum(0.5 * prior.rows * (np.log(parameters.precisions) - parameters.precisions * away)))
+
+    def divergence(self, prior: LogNormalPrior, totals: LogNormalStatistics) -> float:
+        belief = self.belief(prior, totals)
+        before, after = 0.5 * prior.rows, 0.5 * belief.rows
+        rate, own = 0.5 * prior.rows * prior.variance, 0.5 * belief.spread
+        gammas = (after - before) * digamma(after) - gammaln(after) + gammaln(before)
+        gammas += before * np.log(own / rate) + after * (rate / own - 1.0)
+        share = prior.rows / belief.rows
+        away = prior.rows * (after / own) * np.square(belief.mean - prior.mean)
+        return float(np.sum(gammas + 0.5 * (share - 1.0 - np.log(share) + away)))
+
+    def sample(
+        self, parameters: LogNormalParameters, components: NDArray[np.int64], rng: np.random.Generator, *options: Values
+    ) -> Array:
+        means, deviations = parameters.means[components], 1.0 / np.sqrt(parameters.precisions[components])
+        power = parameters.power[components]
+        away = rng.normal(size=means.shape) * deviations
+        if np.any(power > 0.0):  # Student's t is a normal law of unknown scale
+            away /= np.sqrt(rng.gamma(power, 1.0 / power))
+        return np.exp(np.clip(means + away, -690.0, 345.0))
+
+    def log_wide(self, law: WideLaw, X: Matrix) -> Array:
+        return log_positive(law, X)
+
+    def sample_wide(self, law: WideLaw, rows: int, rng: np.random.Generator) -> Array:
+        return sample_positive(law, rows, rng)
+
+    def find_impossible(self, totals: LogNormalStatistics) -> NDArray[np.bool_]:
+        seen = np.maximum(totals.seen, 1e-300)
+        least = np.square(totals.logs) / seen * (1.0 - 1e-9) - 1e-9 * (1.0 + totals.seen)
+        wrong = (totals.seen < 0.0) | (totals.squares < 0.0) | (totals.squares < np.where(totals.seen > 0.0, least, 0.0))
+        return np.asarray((totals.count < 0.0) | wrong.any(axis=1))
+
+    def find_problem(self, record: object, width: int) -> str:
+        return find_record_problem(record, (LogNormalPrior, ("rows", "variance")), (LogNormalParameters, ("precisions",))) or (
+            super().find_problem(record, width)
+        )
+
+    def entries(self, parameters: LogNormalParameters, columns: Places) -> LogNormalEntries:
+        """Return the laws (e, K) of entries of these columns; with "predictive" the normal ones of that scale."""
+        return LogNormalEntries(parameters.means.T[columns], 1.0 / np.sqrt(parameters.precisions.T[columns]))
+
+    def conditional(self, parameters: LogNormalParameters, X: Matrix, missing: Mask) -> ConditionalLaw:
+        """Return the law of missing columns under each component."""
+
+        def law_of(rows: Places, columns: Places) -> LogNormalEntries:
+            return self.entries(parameters, columns)
+
+        return IndependentColumns(np.where(missing, 1.0, mark_gaps(X)), missing, self.n_components, law_of)
+
+
+def log_values(X: Matrix) -> Array:
+    """Return the logarithms of positive values; NaN is a gap."""
+    return np.asarray(np.log(mark_gaps(X)))
+
+
+def find_record_problem(record: object, prior: tuple[type, tuple[str, ...]], parameters: tuple[type, tuple[str, ...]]) -> str:
+    """Return what is wrong with a prior or parameters from a file, in which these numbers must be positive."""
+    for (kind, names), sentence in ((prior, NO_PRIOR), (parameters, NO_PARAMETERS)):
+        if isinstance(record, kind) and any(not np.min(getattr(record, name), initial=1.0) > 0.0 for name in names):
+            return sentence
+    return ""
