@@ -58,6 +58,21 @@ def test_a_second_fit_forgets_the_first():
     assert not hasattr(model.fit(X), "feature_names_in_")
 
 
+def test_a_start_on_a_plateau_is_left(capsys):
+    """Of several starts the best is climbed to the end; one that could not catch up is not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 2)) + np.array([[0, 0], [0, 8], [8, 0], [8, 8], [20, 20]])[rng.integers(5, size=900)]
+    options = {"algorithm": "em", "tol": 1e-11, "max_iter": 300, "init_params": "random_from_data", "verbose": 1}
+    model = hw.GaussianMixture(5, n_init=6, verbose_interval=1, random_state=0, **options).fit(X)
+    lines = capsys.readouterr().out.splitlines()
+    runs = [index for index, line in enumerate(lines) if not line.startswith("  pass")]
+    passes = [int(lines[end - 1].split()[1]) for end in runs[1:]]
+    scores = [float(line.split()[3]) for line in lines if line.startswith("  pass")]
+    assert np.isclose(model.lower_bound_, max(scores), atol=1e-5)
+    assert min(passes) <= 10 < max(passes) and sum(passes) < 6 * 300
+    assert model.n_iter_ == max(passes) or model.converged_
+
+
 def test_n_init_keeps_the_best():
     X = np.random.default_rng(0).normal(size=(400, 3)) ** 3
     options = {"algorithm": "em", "init_params": "random_from_data", "max_iter": 30}

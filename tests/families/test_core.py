@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from headwater.core.batch import Batch, drop_zeros
 from headwater.core.records import arrays_of
@@ -52,6 +53,22 @@ def test_an_estep_is_one_by_log_densities(family, X, name):
         np.testing.assert_allclose(scores, wanted, rtol=1e-9, atol=1e-9)
     for one, other in zip(arrays_of(totals), arrays_of(found[1]), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9 * max(1.0, np.abs(other).max(initial=0.0)))
+
+
+@pytest.mark.parametrize("name", ["mean", "predictive"])
+def test_log_densities_of_full_covariances_are_those_of_scipy(name):
+    """Beyond the rows too, where a density is less than any double."""
+    family, X = Gaussian(K), np.vstack([NUMBERS, 1e6 * NUMBERS[:2]])
+    parameters = known(family, NUMBERS, name)
+    means, covariances, found = family.means(parameters), family.covariances(parameters), family.log_densities(parameters, X)
+    for k in range(K):
+        law = stats.multivariate_normal(means[k], covariances[k])
+        if name == "predictive":  # the log-density is offset - power log(1 + stretch q)
+            squares = -2.0 * (law.logpdf(X) - law.logpdf(means[k]))
+            wanted = parameters.offset[k] - parameters.power[k] * np.log1p(parameters.stretch[k] * squares)
+        else:
+            wanted = law.logpdf(X)
+        np.testing.assert_allclose(found[:, k], wanted, rtol=1e-8)
 
 
 @cases

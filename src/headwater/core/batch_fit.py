@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
-from headwater.core.climb import Climb, climb
+from headwater.core.climb import Climb, climb, climb_on
 from headwater.core.contracts import Start
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.lineage import root_stream
@@ -21,6 +21,7 @@ from headwater.core.statistics import Prior
 from headwater.core.steps import belief, report_parameters
 from headwater.core.warm_up import find_start, start_policies
 
+TRIAL_PASSES = 10  # of each of several starts, before those that cannot win any more are left
 CHAIN_WARM_UPS = 4  # a start on sequences in memory uses a quarter of the rows, and at most this many warm-ups
 STRETCHES = 16  # of sequences, at least, that such a start uses
 MOST_PERMUTED = 2**24  # rows up to which all are permuted; of more, some are drawn
@@ -52,17 +53,54 @@ def learn(
         return _stream_again(plan, batch, key, passes, resume, watch)
     if algorithm.online and not algorithm.finish:
         return _stream_once(plan, batch, resume[0] if resume else WarmUp(key))
+    several = passes.n_init > 1 and not resume
+    first = min(passes.max_iter, TRIAL_PASSES) if several else passes.max_iter
     reached: list[tuple[Start, Climb]] = []
-    for run in range(1 if resume else passes.n_init):
+    for run in range(passes.n_init if several else 1):
         start = resume_start(plan, resume[0]) if resume else _find_first(plan, batch, key + run)
         prior = pass_prior(plan, start.prior)
         end = climb(
-            plan.model, pass_readout(plan), prior, start.parameters, start.summary, batch, passes.max_iter, passes.tol,
-            plan.n_threads, resume[1] if resume else -np.inf, plan.model.has_prior or prior is start.prior, watch,
+            plan.model, pass_readout(plan), prior, start.parameters, start.summary, batch, first, passes.tol, plan.n_threads,
+            resume[1] if resume else -np.inf, plan.model.has_prior or prior is start.prior, watch,
         )  # fmt: skip
         reached.append((start, end))
-    start, end = max(reached, key=lambda pair: pair[1].trace[-1] if pair[1].trace else -np.inf)
+    start, end = _climb_on(plan, batch, passes, reached, watch) if several else reached[0]
     return end_passes(plan, key, start, end), end
+
+
+def _climb_on(
+    plan: Plan,
+    batch: Batch,
+    passes: Passes,
+    reached: list[tuple[Start, Climb]],
+    watch: Callable[[int, float], None] | None,
+) -> tuple[Start, Climb]:
+    """Return the best of several starts, after more passes from each that may still win, the best one first.
+
+    A start that would stay behind even if all passes to come gained as much as its last one is left where it is: one on a
+    plateau would take thousands.
+    """
+    best = max(reached, key=_objective)
+    for start, end in sorted(reached, key=_objective, reverse=True):
+        prior, reach = pass_prior(plan, start.prior), len(end.trace)
+        penalised = plan.model.has_prior or prior is start.prior
+        while not end.converged and reach < passes.max_iter and (start is best[0] or _may_win(end, best[1], passes.max_iter)):
+            reach = passes.max_iter if start is best[0] else min(2 * reach, passes.max_iter)
+            end = climb_on(
+                plan.model, pass_readout(plan), prior, end, batch, reach, passes.tol, plan.n_threads, penalised, watch
+            )
+            best = max(best, (start, end), key=_objective)
+    return best
+
+
+def _objective(pair: tuple[Start, Climb]) -> float:
+    return pair[1].trace[-1] if pair[1].trace else -np.inf
+
+
+def _may_win(end: Climb, best: Climb, passes: int) -> bool:
+    """Whether a climb could still overtake the best if every pass to come gained as much as its last one."""
+    gain = end.trace[-1] - end.trace[-2] if len(end.trace) > 1 else np.inf
+    return end.trace[-1] + (passes - len(end.trace)) * gain > best.trace[-1]
 
 
 def pass_readout(plan: Plan) -> str:

@@ -50,6 +50,25 @@ def climb(
         if end is not None:
             return Climb(end[0], end[1], tuple(end[2].tolist()), end[3])
 
+    begun = Climb(summary, parameters, (), False)
+    return climb_on(model, name, prior, begun, batch, passes, tol, n_threads, penalised, watch, before)
+
+
+def climb_on(
+    model: Model[Prior, Stats, Params],
+    name: str,
+    prior: Prior,
+    begun: Climb[Stats, Params],
+    batch: Batch,
+    passes: int,
+    tol: float,
+    n_threads: int | None = None,
+    penalised: bool = True,
+    watch: Callable[[int, float], None] | None = None,
+    before: float = -np.inf,
+) -> Climb[Stats, Params]:
+    """Continue a climb until it has made so many passes in all."""
+
     def summarize(parameters: Params) -> Summary[Stats]:
         return model.summarize(parameters, batch, n_threads=n_threads)
 
@@ -57,7 +76,7 @@ def climb(
         if watch is not None:
             watch(len(now.trace), now.trace[-1])
 
-    return ascend(model, name, prior, Climb(summary, parameters, (), False), summarize, passes, tol, before, penalised, told)
+    return ascend(model, name, prior, begun, summarize, passes, tol, before, penalised, told)
 
 
 def ascend(

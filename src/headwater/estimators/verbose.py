@@ -27,7 +27,7 @@ class Watch:
     def __init__(self, verbose: int, interval: int) -> None:
         self._more, self._interval = verbose > 1, interval
         self._starts, self._last, self._line = 0, -np.inf, ""
-        self._began = time.perf_counter()
+        self._began, self._number = time.perf_counter(), 0
 
     def __call__(self, number: int, value: float) -> None:
         """Take note of a pass."""
@@ -35,6 +35,11 @@ class Watch:
             self._rest()
             print(f"Initialization {self._starts}")
             self._starts, self._last = self._starts + 1, -np.inf
+        elif number != self._number + 1:
+            self._rest()
+            print(f"A start with {number - 1} passes goes on")
+            self._last = -np.inf
+        self._number = number
         gain = f"\t gain {value - self._last:.5f}" if self._more and np.isfinite(self._last) else ""
         self._line, self._last = f"  pass {number}\t objective {value:.5f}{gain}", value
         if number % self._interval == 0:

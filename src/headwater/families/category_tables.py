@@ -97,8 +97,8 @@ class CategoryTables(Family[CategoryPrior, CategoryStatistics, CategoryParameter
         return Geometry(np.zeros(view.shape[1]), np.ones(view.shape[1]), (np.ascontiguousarray(view),))
 
     def log_densities(self, parameters: CategoryParameters, X: Array) -> Array:
-        codes, found = _codes(X), np.zeros((len(X), self.n_components))
-        cells = int(codes.max(initial=0)) + 1
+        codes, found = np.ascontiguousarray(X), np.zeros((len(X), self.n_components))
+        cells = _cells(codes)
         table = np.ascontiguousarray(parameters.logs[:, :, :cells].transpose(1, 2, 0))
         add_log_probabilities(codes, table, found)
         return found
@@ -166,8 +166,8 @@ class CategoryTables(Family[CategoryPrior, CategoryStatistics, CategoryParameter
 
     def _count(self, X: Array, shares: Array) -> Array:
         """Sums (K, d, capacity + 1) of the shares (n, K) of rows by their category in each column."""
-        codes = _codes(X)
-        cells = int(codes.max(initial=0)) + 1
+        codes = np.ascontiguousarray(X)
+        cells = _cells(codes)
         used = np.zeros((X.shape[1], cells, shares.shape[1]))
         count_categories(codes, np.ascontiguousarray(shares), used)
         table = np.zeros((shares.shape[1], X.shape[1], self.capacity + 1))
@@ -175,6 +175,6 @@ class CategoryTables(Family[CategoryPrior, CategoryStatistics, CategoryParameter
         return table
 
 
-def _codes(X: Array) -> NDArray[np.int64]:
-    """Codes (n, d) of rows; -1 for gaps."""
-    return np.where(np.isnan(X), -1.0, X).astype(np.int64)
+def _cells(codes: Array) -> int:
+    """How many of the cells of tables these codes (n, d) use; NaN for gaps."""
+    return int(np.fmax.reduce(codes, axis=None, initial=0.0)) + 1

@@ -68,6 +68,7 @@ from headwater.families.gaussian_rounding import lift_totals
 from headwater.families.gaussian_slabs import EMPTY_CUBE, Moments, sum_slabs
 from headwater.families.gaussian_sweeps import GaussianSweeps
 from headwater.families.geometry import ROWS_EACH, Geometry
+from headwater.kernels.gaussian import log_densities_full
 from headwater.kernels.gaussian_dense import exact_enough
 from headwater.kernels.mixture import READOUTS
 from headwater.kernels.parallel import SLAB_ROWS, one_blas_thread
@@ -324,7 +325,13 @@ class Gaussian(GaussianSweeps):
 
     def log_densities(self, parameters: GaussianParameters, X: Matrix) -> Array:
         """Return the log-density of each row under each component, however small."""
-        return log_densities_by_estep(self, parameters, X)
+        if self.covariance_type != "full" or self._is_dense(X.shape[1]) or isinstance(X, GappedRows):
+            return log_densities_by_estep(self, parameters, X)
+        found = np.empty((len(X), self.n_components))
+        tail = parameters.offset, parameters.power, parameters.stretch
+        rows = Batch(X).in_doubles.X
+        log_densities_full(rows, parameters.origin, parameters.factor, parameters.shift, *tail, found)
+        return found
 
     log_densities_with_gaps = log_densities
     collect_with_gaps = collect

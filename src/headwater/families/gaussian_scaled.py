@@ -15,9 +15,9 @@ from headwater.core.batch import Batch
 from headwater.core.gapped_rows import GappedRows
 from headwater.core.noisy_rows import NoisyRows
 from headwater.core.statistics import Array
-from headwater.core.values import Values
+from headwater.core.values import Matrix, Values
 from headwater.families.column_steps import settle_steps
-from headwater.families.family import EMPTY, EMPTY_TABLE
+from headwater.families.family import EMPTY, EMPTY_TABLE, log_densities_by_estep
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import (
     GaussianBelief,
@@ -141,6 +141,12 @@ class ScaledGaussian(Gaussian):
             scores -= volume if scores.size else 0.0
             score -= float(batch.row_weights @ volume)
         return score, totals
+
+    def log_densities(self, parameters: GaussianParameters, X: Matrix) -> Array:
+        """Return the log-density of each row under each component."""
+        return log_densities_by_estep(self, parameters, X)
+
+    log_densities_with_gaps = log_densities
 
     def collect_seeds(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianStatistics:
         """Statistics of rows whose responsibilities are known."""

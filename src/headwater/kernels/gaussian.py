@@ -147,6 +147,33 @@ def estep_full(
 
 
 @kernel
+def log_densities_full(X, origin, factor, shift, offset, power, stretch, found):
+    """Fill `found` (n, K) with the log-density of every row under every component, however small."""
+    n_components, width = shift.shape
+    size = min(BLOCK_FULL, X.shape[0])
+    block = np.empty((width, size))
+    column = np.empty(size)
+    squared = np.empty(size)
+    for at in range(0, X.shape[0], max(size, 1)):
+        rows = min(size, X.shape[0] - at)
+        load_block(X, at, rows, origin, block)
+        for k in range(n_components):
+            for b in range(rows):
+                squared[b] = 0.0
+            for i in range(width):
+                whiten(factor[k], block, rows, i, column)
+                centre = shift[k, i]
+                for b in range(rows):
+                    squared[b] += (column[b] - centre) * (column[b] - centre)
+            if power[k] > 0.0:
+                for b in range(rows):
+                    found[at + b, k] = offset[k] - power[k] * log(1.0 + min(stretch[k] * squared[b], 1e300))
+            else:
+                for b in range(rows):
+                    found[at + b, k] = offset[k] - 0.5 * squared[b]
+
+
+@kernel
 def estep_tied(
     X, start, stop, weights, labels, origin, factor, shift, offset, power, stretch, columns_tail, scores, responsibilities,
     given, count, first, second,
