@@ -209,13 +209,14 @@ def run_with_fixed_hashes():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--record", action="store_true", help="write the table anew")
-    parser.add_argument("words", nargs="*", help="compare only cases whose name has all of these")
+    parser.add_argument("--record", action="store_true", help="write the table anew, or the cases of these words")
+    parser.add_argument("words", nargs="*", help="only cases whose name has all of these")
     options = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED") != "0":
         return run_with_fixed_hashes()
     if options.record:
-        found = dict(compute())
+        known = json.loads(TABLE.read_text())["cases"] if options.words else {}
+        found = known | dict(compute(options.words))
         TABLE.parent.mkdir(exist_ok=True)
         lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(one, separators=(',', ':'))}" for name, one in found.items())
         TABLE.write_text(f'{{"environment": {json.dumps(environment())}, "cases": {{\n{lines}\n}}}}\n')
