@@ -9,6 +9,7 @@ from naive import chains as naive
 from scipy.stats import multivariate_normal
 
 import headwater as hw
+from headwater.estimators import model_file
 
 LENGTHS = [5, 1, 3]
 SHORT = gapped_stream(9, seed=3)
@@ -114,3 +115,22 @@ def test_gaps_that_begin_late_are_saved_and_merged(algorithm, tmp_path):
     one, other = hw.merge([late, never]), hw.merge([never, late])
     np.testing.assert_allclose(one.means_, other.means_, rtol=1e-9)
     assert np.isfinite(one.score(gapped))
+
+
+@pytest.mark.parametrize("kind", ["diag", "spherical"])
+def test_a_column_that_a_state_never_sees_is_no_nan(kind):
+    """Maximum likelihood knows nothing of it: neither a mean nor a variance."""
+    rows = np.array([[np.nan, -0.5, -0.4, np.nan], [1.8, 1.1, -0.3, 0.8]])
+    model = hw.GaussianHMM(2, covariance_type=kind, algorithm="em", random_state=0).fit(rows)
+    assert np.isfinite(model.means_).all() and np.isfinite(model.covars_).all()
+    assert np.isfinite(model_file.from_bytes(model_file.to_bytes(model)).score(rows))
+
+
+@pytest.mark.parametrize("params", ["tmc", "stm", "st"])
+def test_what_is_not_learned_can_be_saved_beside_rows_with_gaps(params):
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(120, 3)) + 8.0 * rng.integers(2, size=(120, 1))
+    rows[rng.random(rows.shape) < 0.2] = np.nan
+    model = hw.GaussianHMM(2, params=params, warm_up=60, random_state=0).partial_fit(rows)
+    again = model_file.from_bytes(model_file.to_bytes(model))
+    np.testing.assert_array_equal(again.partial_fit(rows).means_, model.partial_fit(rows).means_)

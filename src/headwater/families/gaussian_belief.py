@@ -61,7 +61,8 @@ def belief(covariance_type: str, prior: GaussianPrior, totals: GaussianStatistic
     with np.errstate(divide="ignore", invalid="ignore"):  # without mass there is no mean
         means = (prior.mean_precision * prior.mean + totals.first) / kappa
     outer = prior.mean_precision * _product(prior.mean, prior.mean, matrix)
-    squares = (kappa[:, :, None] if matrix else kappa) * _product(means, means, matrix)
+    centres = np.where(kappa > 0.0, means, 0.0)
+    squares = (kappa[:, :, None] if matrix else kappa) * _product(centres, centres, matrix)
     second = totals.second
     if matrix:
         second = second + np.swapaxes(np.tril(second, -1), -1, -2)

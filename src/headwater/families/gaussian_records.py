@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 import numpy as np
@@ -131,6 +131,14 @@ class GaussianParameters:
     power: Array
     stretch: Array
     units: Array = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def forms(self) -> tuple[GaussianParameters, ...]:
+        """These parameters in each form that streams of the model may keep, for model files."""
+        if self.factor.ndim == 3:
+            return (self,)
+        own = {part.name: getattr(self, part.name) for part in fields(GaussianParameters)}
+        return self, ColumnParameters(**own, constants=np.zeros_like(self.factor))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from headwater.core.statistics import Statistics
 from headwater.core.values import AnyArray
 from headwater.families.table import Blend, Table, restored
 
@@ -257,8 +256,8 @@ class Reader:
         return Table(version, factor, shape[0])
 
     def _record(self, tree: object, like: Any, path: str, parameters: bool) -> object:
-        if isinstance(like, Statistics) and isinstance(tree, dict):
-            like = next((form for form in like.forms if kind_of(form) == tree.get("kind")), like)
+        if isinstance(tree, dict):  # statistics, and parameters that follow from them, have more arrays where rows have gaps
+            like = next((form for form in getattr(like, "forms", ()) if kind_of(form) == tree.get("kind")), like)
         named = [part.name for part in fields(like) if part.compare]
         parts = self.parts(tree, kind_of(like), set(named), path)
         return type(like)(**{one: self.read(parts[one], getattr(like, one), f"{path}/{one}", parameters) for one in named})
