@@ -11,6 +11,7 @@ import headwater as hw
 from headwater.io import byte_streams, first_bytes, memory_limit, sources
 from headwater.io.read_errors import StreamError
 from headwater.io.readers import delimited, delimited_head, json_lines, lines, svmlight
+from headwater.io.recipes.column_choice import resolve_columns
 
 
 def rows_of(source, **options):
@@ -275,3 +276,12 @@ def test_comments_and_empty_lines_between_sequences_are_not_rows_that_lack_a_val
     stream = hw.stream(written(tmp_path / "s.seq", "a b\n\n# a comment\nb a\n% another\n"))
     chunks = list(stream)
     assert [length for chunk in chunks for length in chunk.lengths] == [2, 2] and stream.rows_left_out == 0
+
+
+def test_very_many_columns_are_not_searched_one_by_one():
+    class Names(tuple):
+        def __contains__(self, name):
+            raise AssertionError(f"all names were searched for {name}")
+
+    names = Names(f"c{at}" for at in range(50))
+    assert resolve_columns(["c7", 3, "c0", -1], names, "wide.csv", "keep") == ["c7", "c3", "c0", "c49"]

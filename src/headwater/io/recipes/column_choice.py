@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,14 +27,14 @@ def plan_table(head: TableHead, options: Options, place: str) -> TableRecipe | T
     """Choose the inputs, companions and columns to leave out, or refuse them."""
     refuse_duplicate_names(head.names, place)
     roles = {role: resolve_column(getattr(options, role), head.names, place, role) for role in ROLES}
-    kept = {resolve_column(one, head.names, place, "keep") for one in options.keep}
+    kept = set(resolve_columns(options.keep, head.names, place, "keep"))
     taken = {name for name in (*roles.values(), *kept) if name is not None}
-    excluded = {resolve_column(one, head.names, place, "exclude") for one in options.exclude}
+    excluded = set(resolve_columns(options.exclude, head.names, place, "exclude"))
     if options.columns is None:
         left_out = taken | excluded
         chosen = [name for name in head.names if name not in left_out]
     else:
-        named = (resolve_column(one, head.names, place, "columns") or "" for one in options.columns)
+        named = resolve_columns(options.columns, head.names, place, "columns")
         chosen = [name for name in dict.fromkeys(named) if name not in excluded]
     typed = options.categories == "keep"
     if typed and options.dates == "parts":
@@ -55,7 +56,7 @@ def add_kept_columns(recipe: Recipe, head: Head, options: Options, place: str) -
     """Return a recipe that keeps the columns that were named, or refuse them."""
     if not isinstance(head, TableHead):
         raise StreamError(f"{place} is no table, so that keep= can name no columns of it")
-    names = dict.fromkeys(str(resolve_column(one, head.names, place, "keep")) for one in options.keep)
+    names = dict.fromkeys(resolve_columns(options.keep, head.names, place, "keep"))
     # One row does not tell the type of a column of text: its values are kept as they are written.
     types = {} if options.brief and head.guessed else head.types
     kept = KeptColumns(tuple((name, value_type(types.get(name, default_column_type(head)))) for name in names))
@@ -88,6 +89,12 @@ def resolve_column(name: str | int | None, names: tuple[str, ...], place: str, r
     )
 
 
+def resolve_columns(given: Iterable[str | int], names: tuple[str, ...], place: str, role: str) -> list[str]:
+    """Return the names of columns, each of which may be given by its place; there may be very many."""
+    known = frozenset(names)
+    return [one if isinstance(one, str) and one in known else str(resolve_column(one, names, place, role)) for one in given]
+
+
 def _inputs(chosen: list[str], head: TableHead, options: Options, place: str) -> tuple[Input, ...]:
     dates = {}
     if options.dates == "parts":
@@ -116,9 +123,10 @@ def _inputs(chosen: list[str], head: TableHead, options: Options, place: str) ->
         if options.categories == "refuse" and not nested:
             ways += ", or MixedMixture (headwater fit mixed), which takes them as they are"
         raise StreamError(f"{place} holds no numbers in {column_phrase(wrong)} ({kinds:.120}): use {ways}")
+    words = set(odd)
     return tuple(
         Input(name, arrow_columns.find_levels(head.sample(name), f"column {name!r} of {place}"))
-        if name in odd and head.sample
+        if name in words and head.sample
         else Input(name, dates=dates.get(name))
         for name in chosen
     )
