@@ -81,3 +81,16 @@ def test_what_is_no_schema_of_columns_is_refused():
     for wrong in ([], [{"name": "a"}], [{"name": "a", "type": "json"}], [{"name": "a", "type": "text"}] * 2):
         with pytest.raises((ValueError, StreamError), match="inputs"):
             hw.stream(TABLE, like={**good, "inputs": wrong}).at_once()
+
+
+def test_many_columns_that_are_left_out_for_one_reason_are_told_in_one_sentence():
+    table = {f"c{at}": [1.0, 1.0, 1.0] for at in range(30)} | {"x": [0.1, 0.4, 0.2], "y": [None, None, None]}
+    with pytest.warns(UserWarning) as told:
+        hw.MixedMixture(1, warm_up=2, random_state=0).partial_fit(pd.DataFrame(table))
+    shown = [str(one.message) for one in told]
+    assert (
+        shown[0].startswith("columns 'c0', 'c1', 'c2'")
+        and "and 20 more are left out, since the first rows have one" in shown[0]
+    )
+    assert "column 'y' is left out, since" in shown[1]
+    assert len(shown) == 2

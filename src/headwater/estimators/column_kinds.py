@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numbers
 import warnings
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from headwater.estimators.codebook import as_arrow
+from headwater.io.read_errors import column_phrase, quote_names
 
 GAUSSIAN, POISSON, BERNOULLI, CATEGORICAL, IGNORED = "gaussian", "poisson", "bernoulli", "categorical", "ignore"
 LOGNORMAL, GAMMA = "lognormal", "gamma"
@@ -25,11 +27,11 @@ ID_SHARE = 0.8  # distinct values among the rows of such a column
 
 def choose_kinds(columns: Sequence[object], names: Sequence[str], given: object, capacity: int) -> tuple[str, ...]:
     """Return the kind of each column; columns that are left out automatically are named by a warning."""
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:
         raise ValueError(f"columns must have different names, got {twice!r} twice")
     chosen = _given_kinds(given, names)
-    kinds = []
+    kinds, left_out = [], defaultdict[tuple[str, str], list[str]](list)
     for column, name in zip(columns, names, strict=True):
         if name in chosen:
             kinds.append(chosen[name])
@@ -37,16 +39,21 @@ def choose_kinds(columns: Sequence[object], names: Sequence[str], given: object,
         values = as_arrow(column, repr(name))
         kind, reason = _guess(values, capacity)
         if kind == IGNORED:
-            other = CATEGORICAL if _is_text(values.type) else GAUSSIAN
-            warnings.warn(
-                f"column {name!r} is left out, since {reason}; columns={{{name!r}: {other!r}}} includes it",
-                UserWarning,
-                stacklevel=2,
-            )
+            left_out[reason, CATEGORICAL if _is_text(values.type) else GAUSSIAN].append(name)
         kinds.append(kind)
+    for (reason, other), some in left_out.items():
+        warnings.warn(_left_out(some, reason, other), UserWarning, stacklevel=2)
     if all(kind == IGNORED for kind in kinds):
-        raise ValueError(f"no column is left to learn from, of {', '.join(names[:10])}")
+        raise ValueError(f"no column is left to learn from, of {quote_names(names)}")
     return tuple(kinds)
+
+
+def _left_out(names: list[str], reason: str, other: str) -> str:
+    """Say why columns are left out, in one sentence for all that have the same reason."""
+    example = f"columns={{{names[0]!r}: {other!r}}} includes"
+    if len(names) == 1:
+        return f"{column_phrase(names)} is left out, since {reason}; {example} it"
+    return f"{column_phrase(names)} are left out, since {reason.replace('it ', 'each ', 1)}; {example} the first"
 
 
 def _given_kinds(given: object, names: Sequence[str]) -> dict[str, str]:
@@ -72,7 +79,7 @@ def _guess(column: pa.Array, capacity: int) -> tuple[str, str]:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     values = column.drop_null()
     if not len(values):
-        return IGNORED, "the first rows have no value in it"
+        return IGNORED, "the first rows have no value there"
     if pa.types.is_boolean(kind):
         return BERNOULLI, ""
     categorical = pa.types.is_dictionary(column.type) or _is_text(kind)
@@ -84,7 +91,7 @@ def _guess(column: pa.Array, capacity: int) -> tuple[str, str]:
             return IGNORED, f"it has {distinct} different values in {len(values)} rows, as ids and free text do"
         return CATEGORICAL, ""
     if distinct == 1 and len(values) > 1:
-        return IGNORED, "the first rows have one value in it"
+        return IGNORED, "the first rows have one value there"
     if len(values) >= LEAST_ROWS and _counts_up(values):
         return IGNORED, "it numbers the rows"
     return GAUSSIAN, ""
