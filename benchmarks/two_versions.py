@@ -165,10 +165,15 @@ class Version:
         self.process.wait()
 
 
+def chosen(name: str, words: list[str]) -> bool:
+    """Whether a case is asked for: its name holds one of the words, or there are none."""
+    return not words or any(word in name for word in words)
+
+
 def time_turns(given: argparse.Namespace) -> dict[str, tuple[list[float], list[float]]]:
     """Start both versions and let them take turns; return the CPU seconds of each case, of the old and of the new one."""
     versions = Version(given.old), Version(given.new)
-    wanted = [name for at, name in enumerate(versions[0].names) if at % given.parts == given.part and given.only in name]
+    wanted = [name for at, name in enumerate(versions[0].names) if at % given.parts == given.part and chosen(name, given.only)]
     spent: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in wanted}
     for name, both in spent.items():
         for turn in range(given.repeats + 1):
@@ -188,7 +193,7 @@ def main() -> None:
     parser.add_argument("new", type=Path, help="the src folder of the other")
     parser.add_argument("--repeats", type=int, default=REPEATS, help="turns of each pair of processes")
     parser.add_argument("--starts", type=int, default=STARTS, help="pairs of processes, one after the other")
-    parser.add_argument("--only", default="", help="cases whose name holds this")
+    parser.add_argument("--only", action="append", default=[], help="cases whose name holds this; may be given several times")
     parser.add_argument("--parts", type=int, default=1, help="parts that the cases are dealt to")
     parser.add_argument("--part", type=int, default=0, help="the part that is measured, from 0")
     given = parser.parse_args()

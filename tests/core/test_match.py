@@ -126,6 +126,7 @@ def test_origins_thousands_apart_are_brought_together(algorithm, kind):
         np.testing.assert_allclose(variances, wanted, atol=0.1 * np.max(wanted) + 1.2 * pull.max() / len(rows))
 
 
+@pytest.mark.covering("algorithm")
 @pytest.mark.parametrize("algorithm", ONLINE)
 @pytest.mark.parametrize("warm_ups", [(300, 300), (300, 450)], ids=["alike", "different warm-ups"])
 def test_the_order_of_the_list_does_not_change_a_bit(algorithm, warm_ups):
@@ -166,6 +167,7 @@ def test_parts_of_one_model_do_not_make_the_order_matter():
     assert_same(hw.merge([one, two]), hw.merge([two, one]))
 
 
+@pytest.mark.covering("algorithm")
 @cases(("online-vb", "boem", "online-em", "moment-matching"))
 def test_the_order_of_components_does_not_matter(kind, algorithm):
     rows, _ = rows_of(3, 3000)
@@ -215,6 +217,7 @@ FAR = {
 }
 
 
+@pytest.mark.covering("kind", "algorithm")
 @cases(("online-vb", "moment-matching", "em"))
 @pytest.mark.parametrize("rows", FAR.values(), ids=FAR)
 def test_any_finite_models_merge_to_a_finite_one(kind, algorithm, rows):

@@ -32,6 +32,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(shards, "TURN_ROWS", 16)
 
 
+@pytest.mark.covering("algorithm")
 @pytest.mark.parametrize("algorithm", ONLINE)
 @pytest.mark.parametrize("kind", ["full", "diag"])
 def test_parts_are_branches_that_got_the_rows_in_turn(algorithm, kind, small_blocks):
@@ -254,7 +255,7 @@ LAW_CASES = [
         model,
         law,
         id=f"{model.covariance_type}-{model.algorithm}-{model.half_life}-{law.__name__}",
-        marks=() if number < 4 else pytest.mark.slow,
+        marks=() if number < 2 else pytest.mark.slow,
     )
     for number, model in enumerate(LAWFUL)
     for law in applicable_laws(model)

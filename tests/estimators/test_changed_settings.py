@@ -170,6 +170,7 @@ def test_settings_hold_from_the_next_row_on_where_rows_wait_for_a_race():
     assert np.isfinite(model.score_samples(X[:5])[0])
 
 
+@pytest.mark.covering("kind")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_threads", ["auto", 0, 1.5, True])
 def test_a_number_of_threads_is_checked_by_who_learns_and_by_who_answers(kind, n_threads):

@@ -32,6 +32,7 @@ def snapshots(rows, omega=0.7, power=1.0, noise=0.5, missing=0.4, sensors=8, see
 # What it finds
 
 
+@pytest.mark.covering("algorithm")
 @pytest.mark.parametrize("algorithm", ["auto", "em", "online-em", "soem"])
 @pytest.mark.parametrize("omega", [0.7, -0.7, 3.0])
 def test_a_source_is_found(algorithm, omega):

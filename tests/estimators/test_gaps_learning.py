@@ -19,6 +19,7 @@ def simulate(n, seed=0, missing=0.25, width=3):
     return X, np.where(gone, np.nan, X)
 
 
+@pytest.mark.covering("algorithm")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("algorithm", ["auto", "em", "online-em"])
 def test_gaps_cost_little(kind, algorithm):

@@ -33,6 +33,7 @@ def streamed(model, X, size=97, **options):
 # Simulate and recover
 
 
+@pytest.mark.covering("kind")
 @pytest.mark.parametrize("way", ["fit", "partial_fit"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_simulated_is_recovered(kind, way):
@@ -106,6 +107,7 @@ def test_criteria_are_scikit_learns(kind):
 # Difficult data
 
 
+@pytest.mark.covering("kind")
 @pytest.mark.parametrize("way", ["fit", "partial_fit"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_offset_only_shifts_the_model(kind, way):
@@ -125,6 +127,7 @@ def test_an_offset_only_shifts_the_model(kind, way):
     np.testing.assert_allclose(shifted.score_samples(X + offset), plain.score_samples(X), atol=1e-5)
 
 
+@pytest.mark.covering("kind", "case")
 @pytest.mark.parametrize("way", ["fit", "partial_fit"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", ["constant column", "few values", "all the same", "columns that are copies"])
@@ -334,6 +337,7 @@ def test_a_half_life_follows_a_jump(algorithm):
         np.testing.assert_allclose(np.sort(streamed(lags, rows, 1000).means_.ravel()), [-8.5, 11.5], atol=0.3)
 
 
+@pytest.mark.covering("algorithm")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("algorithm", ["auto", "online-vb", "boem", "soem"])
 def test_a_component_without_rows_rests_on_the_prior(kind, algorithm):

@@ -34,6 +34,7 @@ def following(model, rows, lengths=None):
     return states @ model.transmat_
 
 
+@pytest.mark.covering("algorithm")
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @every_kind
 def test_after_a_fit_what_comes_next_follows_its_last_sequence(kind, algorithm, tmp_path):

@@ -54,6 +54,7 @@ def test_passes_never_lose(kind, algorithm):
     assert np.diff(model.monitor_.history).min() > -1e-7
 
 
+@pytest.mark.covering("algorithm")
 @every_kind
 @pytest.mark.parametrize("algorithm", ["auto", "online-em", "online-vb", "soem", "boem"])
 def test_a_fifth_of_the_values_costs_little(kind, algorithm):

@@ -52,6 +52,7 @@ def test_one_pass_finds_the_chain(make, algorithm):
 # Where streams turn
 
 
+@pytest.mark.covering("make", "algorithm")
 @models
 @pytest.mark.parametrize("algorithm", ["online-em", hw.OnlineEM(batch_size=40), hw.OnlineVB(batch_size=100)], ids=str)
 @pytest.mark.parametrize("rows", [100, 500])

@@ -122,6 +122,7 @@ def test_samples_come_from_the_chain():
 # Passes
 
 
+@pytest.mark.covering("kind", "algorithm")
 @every_kind
 @pytest.mark.parametrize(
     "priors",

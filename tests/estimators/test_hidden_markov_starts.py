@@ -128,6 +128,7 @@ def values_of(model, letters):
     return {NAMES[letter]: getattr(model, NAMES[letter]) for letter in letters}
 
 
+@pytest.mark.covering("given")
 @pytest.mark.parametrize("given", ["s", "t", "st", "m", "c", "mc", "smc", "stc", "stmc", "e", "se", "ste"])
 @every_kind
 def test_a_start_is_what_is_given_and_what_is_found(kind, given):

@@ -267,6 +267,7 @@ def test_reading_changes_nothing(make, algorithm):
 # Closing
 
 
+@pytest.mark.covering("make", "algorithm")
 @models
 @pytest.mark.parametrize("algorithm", ["online-em", hw.OnlineEM(batch_size=40)], ids=str)
 @pytest.mark.parametrize("rows", [100, 160, 700])

@@ -302,6 +302,7 @@ def test_a_chunk_costs_its_words_and_not_the_vocabulary(algorithm):
         tracemalloc.stop()
 
 
+@pytest.mark.covering()
 @pytest.mark.parametrize("algorithm", ["auto", "online-vb", "scvb0"])
 @pytest.mark.parametrize(
     ("k", "rows"),

@@ -104,6 +104,7 @@ def test_one_prior_may_be_given_alone():
         np.testing.assert_allclose(model.transmat_[0], matrix / matrix.sum(axis=1, keepdims=True), atol=tolerance)
 
 
+@pytest.mark.covering("algorithm")
 @pytest.mark.parametrize("algorithm", ONLINE)
 @pytest.mark.parametrize("way", ["fit", "partial_fit"])
 def test_planted_chains_are_found(algorithm, way):

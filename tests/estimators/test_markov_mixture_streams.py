@@ -32,6 +32,7 @@ ADDING = ("auto", "boem", "online-vb", "quasi-bayes")
 # Streams
 
 
+@pytest.mark.covering("algorithm")
 @pytest.mark.parametrize("algorithm", [*ONLINE, hw.OnlineEM(batch_size=1), hw.OnlineVB(batch_size=20)])
 @pytest.mark.parametrize("parts", [1, 3])
 def test_the_cut_changes_nothing_and_storing_neither(algorithm, parts):

@@ -67,6 +67,7 @@ ODD += ["alternating extremes"]
 ODD_PAIRS = ["between two components", "alternating components"]
 
 
+@pytest.mark.covering("case")
 @kinds
 @pytest.mark.parametrize("case, n_components", [*itertools.product(ODD, [1, 3]), *itertools.product(ODD_PAIRS, [3])])
 def test_odd_rows_leave_a_belief(kind, case, n_components):

@@ -48,6 +48,7 @@ def test_bayesian_online_em_is_the_printed_recursion(estimate, strength):
         np.testing.assert_allclose(model.probabilities_.T, probabilities, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.covering("algorithm")
 @pytest.mark.parametrize("algorithm", ONLINE)
 @pytest.mark.parametrize("way", ["fit", "partial_fit"])
 def test_what_was_simulated_is_recovered(algorithm, way):
@@ -81,6 +82,7 @@ def test_em_from_given_parameters_is_the_naive_one_number_for_number(weighted, a
     np.testing.assert_allclose(model.lower_bounds_, bounds[1:], rtol=1e-11)
 
 
+@pytest.mark.covering("algorithm", "length")
 @pytest.mark.parametrize("k", [1, 3, 8])
 @pytest.mark.parametrize("prior", [None, 1.0, 1.5])
 @pytest.mark.parametrize(("algorithm", "length"), [("em", 3), ("em", 25), ("em", 2000), ("vb", 3), ("vb", 25), ("vb", 2000)])
@@ -218,6 +220,7 @@ def test_a_heavy_row_goes_where_it_belongs(algorithm, weight):
         assert model.weights_[owner] > 0.99
 
 
+@pytest.mark.covering("algorithm")
 @pytest.mark.parametrize("algorithm", ["auto", "boem", "soem", "online-em", hw.OnlineEM(batch_size=1), "online-vb"])
 @pytest.mark.parametrize("half_life", [0.01, 1.0, 30.0])
 def test_the_shortest_memory_is_that_of_the_loop(algorithm, half_life):

@@ -199,6 +199,7 @@ def test_a_copy_shares_nothing_that_changes(algorithm, half_life):
     assert unchanged
 
 
+@pytest.mark.covering("algorithm")
 @pytest.mark.parametrize("algorithm", STREAMS)
 @pytest.mark.parametrize(("seen", "half_life"), [(60, None), (175, None), (175, 50.0)])
 def test_a_stream_that_is_stored_and_loaded_is_never_stopped(algorithm, seen, half_life):
@@ -255,6 +256,7 @@ def test_a_start_that_the_caller_changes_later_is_not_changed(k):
 # Edges
 
 
+@pytest.mark.covering()
 @pytest.mark.parametrize("algorithm", ["em", "vb", *ONLINE])
 @pytest.mark.parametrize(
     ("k", "rows"),
@@ -283,6 +285,7 @@ def test_odd_rows_leave_a_sound_model(algorithm, k, rows):
         assert_sound(mixture(algorithm, k, warm_up=4).partial_fit(rows[:1]).partial_fit(rows[1:]), rows)
 
 
+@pytest.mark.covering("algorithm")
 @pytest.mark.parametrize("algorithm", ONLINE)
 @pytest.mark.parametrize("warm_up", [1, 2, "auto"])
 def test_a_stream_of_single_rows(algorithm, warm_up):

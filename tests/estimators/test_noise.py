@@ -40,7 +40,14 @@ def test_every_pass_gains(kind, algorithm):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"algorithm": "boem"}, {"parts": 2}, {"n_components": "auto"}, {"half_life": "auto"}, {"scale_columns": True}],
+    [
+        {},
+        {"algorithm": "boem"},
+        {"parts": 2},
+        pytest.param({"n_components": "auto"}, marks=pytest.mark.slow),
+        {"half_life": "auto"},
+        {"scale_columns": True},
+    ],
 )
 def test_chunks_and_files_change_nothing(options, tmp_path):
     rows, noise = ROWS[:500].copy(), NOISE[:500]

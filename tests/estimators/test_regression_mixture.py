@@ -131,6 +131,7 @@ def test_em_is_plain_em():
     assert last.lower_bound_ == pytest.approx(naive_regression.em(*begin, 11)[3], rel=1e-9)
 
 
+@pytest.mark.covering("algorithm")
 @gatings
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_algorithm_finds_the_truth(algorithm, gating):

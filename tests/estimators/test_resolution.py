@@ -31,6 +31,7 @@ def thinnest(fitted):
     return np.linalg.eigvalsh(covariances - np.diag(fitted.resolution_**2 / 12)).min()
 
 
+@pytest.mark.covering("kind")
 @kinds
 @pytest.mark.parametrize("algorithm", ["auto", "em", "online-em"])
 def test_no_component_is_thinner_than_the_steps(kind, algorithm):
@@ -92,7 +93,15 @@ def test_steps_are_given_or_found_at_the_end_of_the_warm_up():
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"algorithm": "online-vb"}, {"n_components": "auto"}, {"parts": 2}, {"half_life": "auto"}, {"reservoir": 0}]
+    "options",
+    [
+        {},
+        {"algorithm": "online-vb"},
+        pytest.param({"n_components": "auto"}, marks=pytest.mark.slow),
+        {"parts": 2},
+        {"half_life": "auto"},
+        {"reservoir": 0},
+    ],
 )
 def test_chunks_files_and_gaps_change_nothing(options, tmp_path):
     rows = np.where(np.random.default_rng(3).random(ROWS.shape) < 0.05, np.nan, ROWS)[:600]

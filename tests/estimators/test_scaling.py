@@ -31,6 +31,7 @@ def squared(kind):
     return np.outer(UNITS, UNITS) if kind in ("full", "tied") else UNITS**2
 
 
+@pytest.mark.covering("kind")
 @pytest.mark.parametrize("learn", ["fit", "partial_fit"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_units_are_the_same_model(kind, learn, drawn):

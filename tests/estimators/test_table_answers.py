@@ -233,6 +233,7 @@ def containers():
     return table
 
 
+@pytest.mark.covering("make")
 @pytest.mark.parametrize(
     "make",
     [

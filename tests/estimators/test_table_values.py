@@ -50,6 +50,7 @@ COLUMN_MODELS = {
 }  # fmt: skip
 
 
+@pytest.mark.covering("kind")
 @pytest.mark.parametrize("algorithm", ["auto", "em", "vb", "online-em", "quasi-bayes"])
 @pytest.mark.parametrize("kind", COLUMN_MODELS)
 def test_gaps_are_left_out(kind, algorithm):

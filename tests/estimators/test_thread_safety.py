@@ -41,6 +41,7 @@ def calls(model, chunks, name="partial_fit"):
     return lambda: [getattr(model, name)(**chunk) for chunk in chunks]
 
 
+@pytest.mark.covering("kind")
 @pytest.mark.parametrize("name", ["partial_fit", "update"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_row_is_learned_once(kind, name):
@@ -50,7 +51,11 @@ def test_every_row_is_learned_once(kind, name):
     assert model._read().stream.progress.rows_seen == THREADS * CALLS * ROWS
 
 
-@pytest.mark.parametrize("kind", KINDS)
+# One of each way that a call goes: batches, row by row, shards, tables, two arrays, chains, draws, columns.
+OFTEN = ("gaussian", "sweeping", "parts", "multinomial", "regression", "chain", "topics", "mixed")
+
+
+@pytest.mark.parametrize("kind", [kind if kind in OFTEN else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS])
 def test_readers_see_whole_chunks_and_no_exceptions(kind, tmp_path):
     model, chunks = KINDS[kind][0](), stream_of(kind, (ROWS,) * CALLS)
     model.partial_fit(**chunks[0])

@@ -44,6 +44,7 @@ def takes_gaps(kind):
     return KINDS[kind][0]().__sklearn_tags__().input_tags.allow_nan and kind not in ("symbols", "arrival")
 
 
+@pytest.mark.covering("kind")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fitted", [True, False])
 def test_masked_rows(kind, fitted):
@@ -67,6 +68,7 @@ def test_masked_rows(kind, fitted):
         getattr(model, method)(**{name: value for name, value in arguments.items() if name in taken})
 
 
+@pytest.mark.covering("kind")
 @pytest.mark.parametrize("kind", WEIGHED)
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_masked_weights(kind, method):

@@ -14,6 +14,7 @@ ROWS = np.random.default_rng(0).normal(size=(300, 2)) + 6.0 * np.random.default_
 # verbose
 
 
+@pytest.mark.covering("kind")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("verbose", [1, 2])
 @pytest.mark.filterwarnings("ignore:.*did not converge")

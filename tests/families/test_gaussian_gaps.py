@@ -46,6 +46,7 @@ def mirrored(kind, second):
     return second + np.swapaxes(np.tril(second, -1), -1, -2) if kind in ("full", "tied") else second
 
 
+@pytest.mark.covering("kind", "name")
 @kinds
 @names
 @widths
@@ -72,6 +73,7 @@ def test_densities_in_units_are_those_of_the_columns(kind, name):
     np.testing.assert_allclose(found, inner - (~np.isnan(gapped) @ np.log(prior.units))[:, None], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.covering("kind", "name")
 @kinds
 @pytest.mark.parametrize("name", ["mode", "mean", "expect_log"])
 @widths

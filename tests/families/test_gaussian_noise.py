@@ -43,6 +43,7 @@ def matrices(family, parameters):
     return np.array([np.diag(np.broadcast_to(one, width)) for one in found])
 
 
+@pytest.mark.covering("kind", "correlated", "gapped")
 @kinds
 @shapes
 @gaps

@@ -38,6 +38,7 @@ def matrices(family, parameters):
     return np.array([np.diag(np.broadcast_to(one, width)) for one in found])
 
 
+@pytest.mark.covering("kind", "proper")
 @kinds
 @steps_of
 @pytest.mark.parametrize("proper", [True, False])

@@ -50,6 +50,7 @@ def test_densities_are_those_of_the_multivariate_t(kind, rows):
     np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.covering("kind")
 @kinds
 @pytest.mark.parametrize("rows", [X, GAPS], ids=["complete", "gaps"])
 def test_statistics_are_expected_over_hidden_precisions(kind, rows):

@@ -137,6 +137,7 @@ def assert_saved_models_load(kind, algorithm, data, **options):
         model_file.from_bytes(model_file.to_bytes(hw.merge([model, other])))
 
 
+@pytest.mark.covering("kind")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", CHUNKS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("data", ["ties", "constant", "huge", "tiny"])

@@ -54,6 +54,7 @@ def a_start(kind, model, prior):
     return model._collected(blank, X, shares, totals, 1).scaled(1.0 / 20.0)
 
 
+@pytest.mark.covering("kind", "name")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["mode", "mean", "expect_log"])
 @pytest.mark.parametrize(("shape", "rule"), [("one", "equal"), ("complete", "decaying"), ("interleaved", "decaying")])

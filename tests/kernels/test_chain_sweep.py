@@ -67,6 +67,7 @@ STEPS = {
 }
 
 
+@pytest.mark.covering("kind", "name")
 @kinds
 @pytest.mark.parametrize("name", ["mode", "mean", "expect_log"])
 @pytest.mark.parametrize(("shape", "rule"), [("one", "equal"), ("complete", "decaying"), ("interleaved", "decaying")])
@@ -199,6 +200,7 @@ def test_what_is_carried_does_not_grow_with_the_rows(kind):
 # Blocks
 
 
+@pytest.mark.covering("algorithm")
 @kinds
 @pytest.mark.parametrize(
     ("shape", "algorithm"),

@@ -40,6 +40,7 @@ def a_start(family, prior, gapped):
     return family.collect(parameters, rows, shares).scaled(1.0 / ROWS)
 
 
+@pytest.mark.covering("kind", "name")
 @pytest.mark.parametrize("kind", naive.KINDS)
 @pytest.mark.parametrize("name", READOUTS)
 @pytest.mark.parametrize("steps", ["equal", "decaying"])

@@ -70,6 +70,7 @@ def run(kind, parameters, log_weights, batch, totals=None, **options):
     return Gaussian(K, kind).estep(parameters, log_weights, batch, totals, **options)[0]
 
 
+@pytest.mark.covering("kind", "tail", "n")
 @kinds
 @tails
 @pytest.mark.parametrize(("n", "d"), SIZES)
@@ -137,6 +138,7 @@ def test_threads_do_not_change_a_bit(kind, tail, n):
         np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.covering("kind", "extras")
 @kinds
 @tails
 @pytest.mark.parametrize("extras", ["plain", "weights and labels"])

@@ -109,6 +109,7 @@ def test_sweep_equals_the_naive_loop_with_each_extra_alone(kind, extras):
     check_against_twin("mean", kind, a_prior(kind), "decaying", *extras)
 
 
+@pytest.mark.covering("kind")
 @kinds
 @pytest.mark.parametrize("rule", STEPS)
 def test_sweep_of_maximum_likelihood_equals_the_naive_loop(kind, rule):

@@ -40,6 +40,7 @@ def expected(name, beta, shift, dense, log_weights, X, weights, labels, groups):
     return resp, scores, naive.totals(X, resp, weights if weights.size else None, groups)
 
 
+@pytest.mark.covering("name", "grouped", "layout")
 @sizes
 @names
 @in_groups

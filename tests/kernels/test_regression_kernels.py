@@ -56,6 +56,7 @@ def random_batch(n, d, extras, rng):
     return Batch(random_rows(n, d, rng), weights, labels)
 
 
+@pytest.mark.covering("family", "name", "n")
 @families
 @names
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (127, 2), (129, 5), (8200, 2)])

@@ -141,6 +141,7 @@ def test_leap_decides_as_its_twin():
 # Posterior means
 
 
+@pytest.mark.covering("sampler", "rao_blackwell")
 @samplers
 @pytest.mark.parametrize("rao_blackwell", [True, False])
 @pytest.mark.parametrize(("k", "bins"), [(1, 3), (2, 4)])

@@ -69,7 +69,14 @@ def is_set(algorithm):
 EVERY_WAY = ("auto", "em", "vb", "boem", "online-vb", "simulated-em", "moment-matching")
 
 
-def told_by_full(model):
+def comes_as_it_is(model):
+    """Return whether nothing but the algorithm of a model is set: then every law is tested, and otherwise some of them."""
+    usual = isinstance(model.algorithm, str) and model.half_life is None and getattr(model, "parts", 1) == 1
+    kind, scaled = getattr(model, "covariance_type", "full"), getattr(model, "scale_columns", False)
+    return usual and kind == "full" and not scaled and getattr(model, "n_components", 1) != "auto"
+
+
+def is_told_by_full(model):
     """Return whether full covariances cover a case: other kinds are tested with every algorithm at its defaults.
 
     Spherical covariances share the kernels of diagonal ones, so they are tested with one algorithm of each kind.
@@ -78,111 +85,88 @@ def told_by_full(model):
     return rare or (model.covariance_type != "full" and is_set(model.algorithm))
 
 
-def told_by_sparse(model):
+def is_told_by_sparse(model):
     """Return whether sparse rows cover a case: they test the settings. A Markov chain, a multinomial, needs fewer cases."""
     settings = is_set(model.algorithm) and not isinstance(model, SparseFed)
     rare = model.half_life is not None or (model.parts == 1 and model.algorithm not in EVERY_WAY)
     return settings or (isinstance(model, hw.MarkovMixture) and rare)
 
 
-def varied(model):
-    """Return whether a case has forgetting or parts, which belong to the loop and are tested on mixtures."""
-    return model.half_life is not None or model.parts > 1
-
-
-def often_gapped(model):
+def is_often_gapped(model):
     """Return whether a case with gaps runs by default: one covariance for each kind of algorithm."""
     often = {("full", "em"), ("tied", "online-em"), ("diag", "vb"), ("spherical", "auto")}
     return (model.covariance_type, model.algorithm) in often
 
 
-CASES = [
-    pytest.param(model, law, id=name(model, law), marks=pytest.mark.slow if told_by_full(model) else ())
-    for model in MODELS
-    for law in applicable_laws(model)
-]
-COUNT_CASES = [
-    pytest.param(model, law, id=name(model, law), marks=pytest.mark.slow if told_by_sparse(model) else ())
-    for model in COUNT_MODELS
-    for law in applicable_laws(model)
-]
-FACTOR_CASES = [
-    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=pytest.mark.slow if varied(model) else ())
-    for number, model in enumerate(TOPIC_MODELS + SPECTRA_MODELS)
-    for law in applicable_laws(model)
-]
-COLUMN_CASES = [
-    pytest.param(
-        model, law, id=f"{number}-{name(model, law)}", marks=() if model.algorithm in ("auto", "vb") else pytest.mark.slow
-    )
-    for number, model in enumerate(COLUMN_MODELS)
-    for law in applicable_laws(model)
-]
-ARRIVAL_CASES = [
-    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=pytest.mark.slow if varied(model) else ())
-    for number, model in enumerate(ARRIVAL_MODELS)
-    for law in applicable_laws(model)
-]
+ALL, IN_TURN, SLOW = "all laws", "every third law", "no law by default"
+TURNS = 3
 
 
-PLAIN_GAP_CASES = [
-    pytest.param(model, law, id=name(model, law), marks=() if often_gapped(model) else pytest.mark.slow)
-    for model in PLAIN_GAP_MODELS
-    for law in applicable_laws(model)
-]
-GAP_CASES = [
-    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in (0, 6) else pytest.mark.slow)
-    for number, model in enumerate(GAP_MODELS)
-    for law in applicable_laws(model)
-]
-ROUNDED_CASES = [
-    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number < 2 else pytest.mark.slow)
-    for number, model in enumerate(ROUNDED_MODELS)
-    for law in applicable_laws(model)
-]
-HEALING_CASES = [
-    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if model in OFTEN_HEALING else pytest.mark.slow)
-    for number, model in enumerate(HEALING_MODELS)
-    for law in applicable_laws(model)
-]
-DIRECTION_CASES = [
-    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number % 14 < 3 else pytest.mark.slow)
-    for number, model in enumerate(DIRECTION_MODELS + ANALYSER_MODELS)
-    for law in applicable_laws(model)
-]
-HEAVY_OFTEN = (0, 2, 16, 18, 21, 22, 39, 40)
-HEAVY_CASES = [
-    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in HEAVY_OFTEN else pytest.mark.slow)
-    for number, model in enumerate(STUDENT_MODELS + BACKGROUND_MODELS)
-    for law in applicable_laws(model)
-]
-REGRESSION_CASES = [
-    pytest.param(
-        model, law, id=f"{model.gating}-{model.fit_intercept}-{name(model, law)}",
-        marks=pytest.mark.slow if is_set(model.algorithm) else (),
-    )
-    for model in REGRESSION_MODELS
-    for law in applicable_laws(model)
-]  # fmt: skip
-CHAIN_CASES = [
-    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in (1, 5, 14, 16) else pytest.mark.slow)
-    for number, model in enumerate(CHAIN_MODELS)
-    for law in chain_laws(model)
-]
+def kind_of(model):
+    """Return the public class of a model; subclasses in the table differ only in the rows that they are given."""
+    return next(kind for kind in type(model).__mro__ if kind.__module__.startswith("headwater."))
 
 
-GAPPED_CHAIN_CASES = [
-    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in (1, 4) else pytest.mark.slow)
-    for number, model in enumerate(GAPPED_CHAINS)
-    for law in chain_laws(model)
-]
+def law_cases(models, share, laws_of=applicable_laws):
+    """Return one case for each model and each of its laws; `share` says from a number and a model which run by default.
+
+    Of models in turn, each is tested by every third law, beginning with another law than the one before, so that each law is
+    tested on a third of them. If no model of a kind meets a law in this way, the first one that is in turn does.
+    """
+    pairs = [(number, model, place, law) for number, model in enumerate(models) for place, law in enumerate(laws_of(model))]
+    shares = [share(number, model) for number, model in enumerate(models)]
+    turns = np.cumsum([some == IN_TURN for some in shares])
+    runs = {(number, place) for number, _, place, _ in pairs if shares[number] == ALL}
+    runs |= {(n, place) for n, _, place, _ in pairs if shares[n] == IN_TURN and (turns[n] + place) % TURNS == 0}
+    met = {(kind_of(model), law) for number, model, place, law in pairs if (number, place) in runs}
+    for number, model, place, law in pairs:
+        if shares[number] == IN_TURN and (kind_of(model), law) not in met:
+            met.add((kind_of(model), law))
+            runs.add((number, place))
+    return [
+        pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if (number, place) in runs else pytest.mark.slow)
+        for number, model, place, law in pairs
+    ]
 
 
-STARTED_CASES = [
-    pytest.param(model, law, id=f"{number}-{name(model, law)}", marks=() if number in (1, 37) else pytest.mark.slow)
-    for number, model in enumerate(STARTED_CHAINS)
-    for law in chain_laws(model)
-]
+def in_turn(*, all_laws=(), third=()):
+    """Return a share that goes by the number of a model in its table."""
+    return lambda number, model: ALL if number in all_laws else IN_TURN if number in third else SLOW
+
+
+def settings_in_turn(left_out=lambda model: False):
+    """Return a share: all laws for models with nothing set, every third for the others, none for those that are left out."""
+    return lambda number, model: SLOW if left_out(model) else ALL if comes_as_it_is(model) else IN_TURN
+
+
+def share_of_counts(number, model):
+    """Return the share of a model of counts; sparse rows are the same counts in another layout, and are tested in turn."""
+    if is_told_by_sparse(model):
+        return SLOW
+    return ALL if comes_as_it_is(model) and not isinstance(model, SparseFed) else IN_TURN
+
+
+CASES = law_cases(MODELS, settings_in_turn(is_told_by_full))
+COUNT_CASES = law_cases(COUNT_MODELS, share_of_counts)
+FACTOR_CASES = law_cases(
+    TOPIC_MODELS + SPECTRA_MODELS,
+    settings_in_turn(lambda model: model.half_life is not None or model.parts > 1),
+)
+COLUMN_CASES = law_cases(
+    COLUMN_MODELS,
+    lambda number, model: ALL if model.algorithm == "auto" else IN_TURN if model.algorithm in ("em", "vb") else SLOW,
+)
+ARRIVAL_CASES = law_cases(ARRIVAL_MODELS, settings_in_turn(lambda model: model.half_life is not None or model.parts > 1))
+PLAIN_GAP_CASES = law_cases(PLAIN_GAP_MODELS, lambda number, model: ALL if is_often_gapped(model) else SLOW)
+GAP_CASES = law_cases(GAP_MODELS, in_turn(all_laws=[0], third=[6]))
+ROUNDED_CASES = law_cases(ROUNDED_MODELS, in_turn(all_laws=[0, 1]))
+HEALING_CASES = law_cases(HEALING_MODELS, in_turn(all_laws=[0], third=range(1, len(OFTEN_HEALING))))
+DIRECTION_CASES = law_cases(DIRECTION_MODELS + ANALYSER_MODELS, in_turn(all_laws=[0, 14], third=[1, 2, 15, 16]))
+HEAVY_CASES = law_cases(STUDENT_MODELS + BACKGROUND_MODELS, in_turn(all_laws=[0, 21], third=[2, 5, 16, 18, 22, 25, 39, 40]))
+REGRESSION_CASES = law_cases(REGRESSION_MODELS, settings_in_turn(lambda model: is_set(model.algorithm)))
+CHAIN_CASES = law_cases(CHAIN_MODELS, in_turn(all_laws=[1, 16], third=[5, 14]), chain_laws)
+GAPPED_CHAIN_CASES = law_cases(GAPPED_CHAINS, in_turn(all_laws=[1], third=[4]), chain_laws)
+STARTED_CASES = law_cases(STARTED_CHAINS, in_turn(all_laws=[1], third=[37]), chain_laws)
 
 
 def short_stream(model):
@@ -269,6 +253,25 @@ def test_law_of_chains(model, law):
     law(*short_stream(model))
 
 
+def tried(cases, by_default):
+    """Models and laws of some cases."""
+    return [case.values for case in cases if not (by_default and case.marks)]
+
+
+@pytest.mark.parametrize(
+    "cases", [CASES, COUNT_CASES, FACTOR_CASES, ARRIVAL_CASES, REGRESSION_CASES, COLUMN_CASES, HEAVY_CASES]
+)
+def test_every_law_is_tried_on_every_model_by_default(cases):
+    each = [{(kind_of(model), law) for model, law in tried(cases, by_default)} for by_default in (False, True)]
+    assert each[0] == each[1]
+
+
+@pytest.mark.parametrize("cases", [CASES, COUNT_CASES, FACTOR_CASES, ARRIVAL_CASES, REGRESSION_CASES])
+def test_every_law_is_tried_on_every_algorithm_by_default(cases):
+    found = {(model.algorithm, law) for model, law in tried(cases, True) if comes_as_it_is(model)}
+    assert found == {(model.algorithm, law) for model, law in tried(cases, False) if comes_as_it_is(model)}
+
+
 def test_check_laws_runs_them_all():
     check_laws(hw.GaussianMixture(2, warm_up=50, random_state=0), rows())
 
@@ -276,6 +279,7 @@ def test_check_laws_runs_them_all():
 finite = st.floats(-1e99, 1e99, allow_nan=False)
 
 
+@pytest.mark.covering()
 @settings(max_examples=25, deadline=None)
 @given(arrays(np.float64, st.tuples(st.integers(3, 40), st.integers(1, 3)), elements=finite))
 @pytest.mark.parametrize(
@@ -291,6 +295,7 @@ def test_any_finite_rows_leave_a_finite_state(kind, algorithm, X):
     the_state_is_finite(hw.GaussianMixture(2, covariance_type=kind, algorithm=algorithm, warm_up=10, random_state=0), X)
 
 
+@pytest.mark.covering()
 @settings(max_examples=25, deadline=None)
 @given(arrays(np.float64, st.tuples(st.integers(3, 40), st.integers(2, 4)), elements=finite))
 @pytest.mark.parametrize(
