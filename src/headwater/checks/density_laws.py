@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headwater.checks.support import Law, fit, fit_stream, make_batch
 from headwater.core.batch import Batch
-from headwater.core.statistics import Array
+from headwater.core.statistics import Array, Statistics
 from headwater.models.mixture import Mixture, mixture_of
+
+if TYPE_CHECKING:
+    from headwater.core.contracts import Model
+    from headwater.estimators.base import StreamingEstimator
+    from headwater.estimators.mixture import MixtureEstimator
+    from headwater.families.components import ComponentStatistics
+    from headwater.models.mixture_records import MixtureParameters
 
 DRAWN_ROWS = 20_000
 BLENDS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 1e-3, 1e-4)  # parts of a component that are the next one's, in another density
@@ -21,7 +28,7 @@ ROUNDING = 1e-9  # of an objective
 MODE_ROWS = 60  # so few that a prior, and the way from a mean to a mode, show
 
 
-def rows_are_drawn_from_the_density_that_scores_them(estimator: Any, rows: Array) -> None:
+def rows_are_drawn_from_the_density_that_scores_them(estimator: MixtureEstimator, rows: Array) -> None:
     """`sample` draws from what `score_samples` scores.
 
     For rows that are drawn from a density p, the mean of q / p is one, whatever the density q. Here it is that of components
@@ -56,7 +63,7 @@ def rows_are_drawn_from_the_density_that_scores_them(estimator: Any, rows: Array
     assert far[gaps.std(axis=0) > 1e-6].max(initial=0.0) < MOST_DEVIATIONS, "components are not drawn with their rows"
 
 
-def modes_are_the_best_parameters(estimator: Any, rows: Array) -> None:
+def modes_are_the_best_parameters(estimator: MixtureEstimator, rows: Array) -> None:
     """No other parameters explain rows and prior better than the mode: not those of the same rows, weighed otherwise.
 
     Rows with gaps are left out: what is expected of a gap depends on the parameters that it is expected at. So does what is
@@ -78,7 +85,7 @@ def modes_are_the_best_parameters(estimator: Any, rows: Array) -> None:
     shares = model.posterior(stream.parameters, batch)
     totals = _totals(model, stream.parameters, batch, shares)
 
-    def explained(statistics: Any) -> float:
+    def explained(statistics: Statistics) -> float:
         parameters = model.readout("mode", prior, statistics.scaled(1.0 / len(batch)), float(len(batch)))
         densities = model.family.log_densities(parameters.components, batch.X)
         score = float(np.sum(shares * (densities + parameters.log_weights)))
@@ -94,12 +101,12 @@ def modes_are_the_best_parameters(estimator: Any, rows: Array) -> None:
                 assert other <= best + ROUNDING * abs(best), f"a mode is none: {other:.9g} is more than {best:.9g}"
 
 
-def _totals(model: Mixture, parameters: Any, batch: Batch, shares: Array) -> Any:
+def _totals(model: Mixture, parameters: MixtureParameters, batch: Batch, shares: Array) -> ComponentStatistics:
     """Statistics of rows whose responsibilities, times their weights, are given."""
     return model.family.collect(parameters.components, batch.X, np.ascontiguousarray(shares))
 
 
-def density_laws(estimator: Any, model: Any) -> Iterator[Law]:
+def density_laws(estimator: StreamingEstimator, model: Model) -> Iterator[Law]:
     """Yield those of the two that apply: `sample` may ask for inputs, a family without a mean keeps no beliefs, and hidden
     values of rows are expected at other parameters than the mode.
     """

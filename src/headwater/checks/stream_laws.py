@@ -175,8 +175,8 @@ def merging_is_adding(estimator: StreamingEstimator, rows: Array) -> None:
             sent, _ = grow(one._learner.plan, finalize(one._learner.plan, one._state), total)
             sent, known = (stop_search(one._learner.plan, stream) for stream in (sent, whole._state))  # no rows are sent
             assert_close(sent, known, 1e-7)
-    same: Any = merge([one, base.branch()])._state
-    alone: Any = finalize(one._learner.plan, one._state)
+    same = merge([one, base.branch()])._state
+    alone = finalize(one._learner.plan, one._state)
     if refines:
         alone = replace(alone, statistics=restate_at(one._learner.plan, alone, same.parameters))
     # How much of it is called base may differ, if steps were smaller than those of equal weights.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Law = Callable[[Any, Array], None]
 
 
-def split_target(estimator: StreamingEstimator, rows: Array) -> tuple[Any, ...]:
+def split_target(estimator: StreamingEstimator, rows: Array) -> tuple[Array, ...]:
     """Return rows as arguments of the estimator: the last column apart, if it learns a target."""
     return (rows[:, :-1], rows[:, -1]) if estimator._traits.target_columns else (rows,)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,7 @@ from headwater.cli.support.tables import add_columns, format_of, split_complex, 
 from headwater.registry import word_of
 
 if TYPE_CHECKING:
+    from headwater.core.chunk import Chunk
     from headwater.estimators.base import StreamingEstimator
 
 
@@ -101,7 +102,7 @@ def _convert_to_table(
     return {"rows": rows, "rows_left_out": stream.rows_left_out}
 
 
-def _chunk_columns(chunk: Any, reading: ReadOptions) -> dict[str, object]:
+def _chunk_columns(chunk: Chunk, reading: ReadOptions) -> dict[str, object]:
     """Return the columns of a chunk by name, and the companions of its rows by the names of their columns."""
     import numpy as np
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspect import signature
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,7 @@ from headwater.cli.support.tables import add_columns, format_for, split_complex,
 from headwater.registry import word_of
 
 if TYPE_CHECKING:
+    from headwater.core.values import AnyArray
     from headwater.estimators.base import StreamingEstimator
 
 
@@ -72,7 +73,7 @@ def sample(
         write(_sample_columns(learned, *learned.sample(10 if number is None else number, **given)))
 
 
-def _sample_columns(model: StreamingEstimator, rows: object, sources: Any) -> dict[str, object]:
+def _sample_columns(model: StreamingEstimator, rows: object, sources: AnyArray) -> dict[str, object]:
     """Return drawn rows as columns: sequences in long form, complex numbers as two columns, a column for each weight."""
     import numpy as np
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from headwater.core.algorithm import Algorithm, BatchSize, rows_of_batch
 from headwater.core.contracts import Model
 from headwater.core.schedules import Decay, Equal, Schedule
 from headwater.core.simulated_algorithms import CollapsedVB, SimulatedEM
+
+StreamReadout: TypeAlias = Literal["expect_log", "mean", "predictive", "mode"]  # by which algorithm "auto" streams
 
 
 @dataclass(frozen=True)
@@ -277,7 +279,7 @@ class Auto(Algorithm):
     """
 
     batch_size: BatchSize = "auto"
-    stream: Literal["expect_log", "mean", "predictive", "mode"] | None = None
+    stream: StreamReadout | None = None
 
     word = "auto"
     finish = True

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
 from headwater.core.state import Summary
@@ -96,9 +97,9 @@ class StartSettings:
     given: Given | None = None
     inference: Inference = EXACT
     held: float = 0.0
-    hold: Callable[[Any, Any, Any], Any] | None = None
+    hold: Callable[..., Any] | None = None
     states: Callable[[Batch], Array] | None = None
-    order: Callable[[Array, Array, np.random.Generator], Any] | None = None
+    order: Callable[[Array, Array, np.random.Generator], NDArray[np.int64]] | None = None
     whole: bool = False
 
 

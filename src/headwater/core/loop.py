@@ -9,7 +9,7 @@ from headwater.core.contracts import NO_SCORES
 from headwater.core.lineage import rebase, root_stream
 from headwater.core.plan import Plan
 from headwater.core.state import Info, State, Stream, WarmUp
-from headwater.core.statistics import Array, Statistics
+from headwater.core.statistics import Array, Params, Prior, Statistics, Stats
 from headwater.core.steps import refresh, report_parameters
 from headwater.core.warm_up import find_stream_start, wait
 
@@ -79,7 +79,7 @@ def read(plan: Plan, state: State) -> Stream:
     return stream
 
 
-def report(plan: Plan, state: State) -> object:
+def report(plan: Plan, state: WarmUp | Stream[Prior, Stats, Params]) -> Params:
     """Return the parameters that the user sees, without a search."""
     return report_parameters(plan, finalize(plan, state))
 

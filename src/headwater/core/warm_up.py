@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from headwater.core.batch import Batch, Buffer
-from headwater.core.contracts import Start
+from headwater.core.contracts import Start, chain_of
 from headwater.core.gapped_rows import find_absent
 from headwater.core.lineage import root_stream
 from headwater.core.plan import Plan
@@ -129,7 +128,7 @@ def _score_waiting(plan: Plan, state: WarmUp, batch: Batch, scores: Array) -> No
     if not model.chained:
         scores[...] = model.log_likelihood(parameters, batch)
         return
-    chain: Any = model
+    chain = chain_of(model)
     known = buffer.followed if buffer.followed is not None and buffer.followed[0] is parameters else (parameters, 0, None)
     carry = known[2]
     if known[1] < buffer.rows:

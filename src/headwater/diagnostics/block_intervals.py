@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import betaincinv, gammaincinv, stdtrit
@@ -18,8 +18,11 @@ from headwater.families.poisson import Poisson
 from headwater.families.zero_inflated import ZeroInflated
 from headwater.families.zero_inflated_poisson import ZeroInflatedPoisson
 
+if TYPE_CHECKING:
+    from headwater.families.family import AnyFamily
 
-def block_intervals(family: Any, prior: Any, totals: Any, level: float) -> Array | None:
+
+def block_intervals(family: AnyFamily, prior: Any, totals: Any, level: float) -> Array | None:
     """Return the ends (K, numbers, 2) of central intervals of the belief about a block of columns, or None if it has none.
 
     Of categories there is a number for each that is known, column by column.

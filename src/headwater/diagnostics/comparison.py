@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from headwater.diagnostics.description_text import wide_table_html, wide_table_text
 
@@ -79,7 +78,7 @@ class Comparison:
         """Components in which a weight or a column has moved by more than three standard errors."""
         return tuple(one for one in self.components if any(abs(change.standard_errors) > NOTABLE for change in _all(one)))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return everything as values that JSON knows."""
         return asdict(self)
 

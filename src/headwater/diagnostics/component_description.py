@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from scipy.special import betaincinv
 
 from headwater.core.statistics import Array
 from headwater.core.values import AnyArray, Rows
-from headwater.diagnostics.description import Component, Curve, Matrix, Value
+from headwater.diagnostics.description import Component, Curve, DescribedComponents, LeftOut, Matrix, Value
 
 SYMBOL_LIMIT = 24  # states of a matrix that a person can still read
 MATRIX_LIMIT = 8  # matrices of a description
@@ -23,10 +23,18 @@ TINY = 1e-300  # in place of zero, in divisors and logarithms
 ODD_COLUMN_Z = 2.5  # standard deviations from the mean; a column beyond it is odd by itself
 
 
+class ColumnTraits(Protocol):
+    """What a class of models says of columns."""
+
+    @property
+    def column_word(self) -> str:
+        """What a column without a name is called, before its number."""
+
+
 class NamedColumns(Protocol):
     """A model whose columns may have names, in `feature_names_in_`."""
 
-    _traits: ClassVar[Any]  # its `column_word` stands before the number of a column without a name
+    _traits: ClassVar[ColumnTraits]  # its `column_word` stands before the number of a column without a name
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,7 @@ def heaviest_components(weights: Array, most: int) -> NDArray[np.int64]:
     return np.argsort(-np.asarray(weights), kind="stable")[:most]
 
 
-def count_left_out(weights: Array, shown: NDArray[np.int64]) -> dict[str, Any]:
+def count_left_out(weights: Array, shown: NDArray[np.int64]) -> LeftOut:
     """What a description says of components that it leaves out."""
     rest = max(0.0, float(np.sum(weights) - np.sum(np.asarray(weights)[shown])))
     number = len(weights) - len(shown)
@@ -113,7 +121,7 @@ def gaussian_components(
     limits: Limits,
     weight_intervals: Array | None = None,
     mean_intervals: Callable[[NDArray[np.int64]], Array] | None = None,
-) -> dict[str, Any]:
+) -> DescribedComponents:
     """Describe components that have a mean and a variance in each column; `mean_intervals` is asked for some columns."""
     shown = heaviest_components(weights, limits.components)
     columns, middle, spread = distinctive_columns(weights, means, variances, limits.values)
@@ -146,7 +154,7 @@ def word_components(
     limits: Limits,
     concentration: Array | None = None,
     weight_intervals: Array | None = None,
-) -> dict[str, Any]:
+) -> DescribedComponents:
     """Describe components that have a probability of each word; `concentration` is the Dirichlet belief about them."""
     shown = heaviest_components(weights, limits.components)
     overall = np.asarray(weights) @ probabilities / max(float(np.sum(weights)), TINY)
@@ -165,7 +173,10 @@ def word_components(
         )  # fmt: skip
         components.append(Component(int(k), float(weights[k]), values, *interval_of(weight_intervals, k)))
     left = max(0, probabilities.shape[1] - limits.values)
-    return {"value": "probability", "components": tuple(components), "values_left_out": left, **count_left_out(weights, shown)}
+    return {
+        "value": "probability", "spread": "", "components": tuple(components), "values_left_out": left,
+        **count_left_out(weights, shown),
+    }  # fmt: skip
 
 
 def step_components(
@@ -175,7 +186,7 @@ def step_components(
     concentration: Array,
     limits: Limits,
     weight_intervals: Array | None = None,
-) -> dict[str, Any]:
+) -> DescribedComponents:
     """Describe Markov chains by their most relevant first symbols and transitions, the most relevant first.
 
     Columns are the first symbols, and then the transitions from each symbol; `concentration` is the Dirichlet belief.
@@ -200,7 +211,10 @@ def step_components(
         )  # fmt: skip
         components.append(Component(int(k), float(weights[k]), values, *interval_of(weight_intervals, k)))
     left = max(0, size * (size + 1) - limits.values)
-    return {"value": "probability", "components": tuple(components), "values_left_out": left, **count_left_out(weights, shown)}
+    return {
+        "value": "probability", "spread": "", "components": tuple(components), "values_left_out": left,
+        **count_left_out(weights, shown),
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,30 @@ class Curve:
     along: str
     what: str
     component: int | None = None
+
+
+class LeftOut(TypedDict):
+    """The fields of a `Description` about components that it leaves out."""
+
+    left_out: int
+    weight_left_out: float
+
+
+class DescribedComponents(LeftOut, total=False):
+    """The fields of a `Description` about its components."""
+
+    value: str
+    spread: str
+    components: tuple[Component, ...]
+    values_left_out: int
+
+
+class DescribedStates(DescribedComponents, total=False):
+    """The fields of a `Description` about the states of a chain."""
+
+    component: str
+    weight: str
+    matrices: tuple[Matrix, ...]
 
 
 @dataclass(frozen=True)

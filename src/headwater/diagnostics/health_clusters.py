@@ -33,8 +33,8 @@ SPLIT_SHARES = np.linspace(0.05, 0.95, 19)  # of the sorted rows, at which a spl
 def cluster_findings(subject: Subject, reading: ReadingView, work: float = np.inf) -> list[Finding]:
     """Return which Gaussians hold two clusters, by rows of the reservoir or of the warm-up; none if it takes more `work`."""
     learner, runtime = subject.learner, subject.runtime
-    mixture = reading.model if isinstance(learner.model, Mixture) else None
-    if mixture is None or not isinstance(mixture.family, Gaussian):
+    mixture = reading.model
+    if not isinstance(mixture, Mixture) or not isinstance(mixture.family, Gaussian):
         return []
     sample = reading.reservoir_rows(ROW_LIMIT)
     if sample is not None:

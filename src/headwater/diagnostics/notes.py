@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from headwater.core.match import MergeReport
 from headwater.diagnostics.distributed_report import DistributedReport
@@ -12,11 +12,19 @@ from headwater.diagnostics.subject import Subject
 from headwater.policies.growth import Growth
 
 
+class Contender(Protocol):
+    """One of the models of a race."""
+
+    @property
+    def n_components(self) -> int:
+        """Its number of components."""
+
+
 class RaceRecord(Protocol):
     """How a race of several numbers of components went."""
 
     @property
-    def rivals(self) -> tuple[Any, ...]:
+    def rivals(self) -> tuple[Contender, ...]:
         """The rivals, each with its `n_components`."""
 
     @property

@@ -6,7 +6,10 @@ import sys
 import time
 from html import escape
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
 
 SECONDS_BETWEEN = 0.2  # updates; more are not seen
 
@@ -85,7 +88,7 @@ class TerminalDisplay:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
-        columns: list[Any] = [BarColumn(bar_width=24), TextColumn("{task.description}")]
+        columns: list[ProgressColumn] = [BarColumn(bar_width=24), TextColumn("{task.description}")]
         self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
         self._bar.start()
         self._task = self._bar.add_task("", total=None)

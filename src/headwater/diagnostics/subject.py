@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headwater.core.batch import Batch
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.diagnostics.history import History
+
+if TYPE_CHECKING:
+    from headwater.core.contracts import Model
+    from headwater.core.values import Matrix
 
 
 class RuntimeView(Protocol):
@@ -78,11 +82,11 @@ class ReadingView(Protocol):
     """What a read of the stream returned."""
 
     @property
-    def model(self) -> Any:
+    def model(self) -> Model:
         """The model, with the number of components that was found."""
 
     @property
-    def parameters(self) -> object:
+    def parameters(self) -> Any:
         """Its parameters."""
 
     @property
@@ -100,7 +104,7 @@ class ReadingView(Protocol):
     def half_lives(self) -> tuple[Array, bool]:
         """Return the half-lives of the components (K,), and whether the weights forget, too."""
 
-    def reservoir_rows(self, most: int) -> Any:
+    def reservoir_rows(self, most: int) -> Matrix | None:
         """Return at most so many rows of the reservoir, or None if it has none."""
 
 

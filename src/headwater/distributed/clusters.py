@@ -18,6 +18,10 @@ from typing import TYPE_CHECKING, Any
 from headwater.core.validation import one_line
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
+    from distributed import Client, LocalCluster
+
     pass
 
 WORKER_WAIT = 60.0  # seconds that a cluster may be without workers: they may be starting
@@ -47,7 +51,7 @@ class ClusterError(ConnectionError):
     """
 
 
-def _import_distributed() -> Any:
+def _import_distributed() -> ModuleType:
     """Return the module `distributed`, or say how to install it."""
     try:
         import distributed
@@ -122,7 +126,7 @@ def connect(where: str = "local", security: object = None) -> Iterator[object]:
         yield client
 
 
-def _start_local_cluster(workers: int, security: object, loop: object) -> Any:
+def _start_local_cluster(workers: int, security: object, loop: object) -> LocalCluster:
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         sys.exit(1)  # a worker imports the script that starts workers
     page = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # otherwise a fixed port, open to the network
@@ -162,7 +166,7 @@ def workers_of(where: str) -> int | None:
     raise ValueError(f"a cluster must be 'local', 'local:4' or an address such as 'tcp://host:8786', got {one_line(where)}")
 
 
-def _connect_client(where: str, security: object) -> Any:
+def _connect_client(where: str, security: object) -> Client:
     try:
         return _import_distributed().Client(where, security=security, timeout=WORKER_WAIT / 4)
     except (OSError, ValueError, TypeError, RuntimeError) as error:

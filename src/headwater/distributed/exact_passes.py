@@ -146,7 +146,7 @@ def _outline_parts(passes: Passes, blank: bytes, learner: Learner) -> dict[int, 
     return {at: one or nothing for at, one in zip(numbers, gathered, strict=True) if not isinstance(one, Unread)}
 
 
-def _check_width(found: Any, part: Part, width: int) -> object:
+def _check_width(found: tasks.Outline | Unread | None, part: Part, width: int) -> object:
     """Return the outline of a part, or why it cannot be learned: its rows have other columns."""
     if found is None or isinstance(found, Unread) or found.width in (0, width):
         return found

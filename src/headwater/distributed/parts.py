@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.chunk import Chunk
-from headwater.core.values import Values
+from headwater.core.values import AnyArray, Matrix, Values
 from headwater.io import row_collection
 from headwater.io.open_stream import stream
 from headwater.io.recipes.table_sequences import whole_sequences
@@ -21,6 +21,7 @@ from headwater.registry import companions_of
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
+    from headwater.io.stream import Stream as RowStream
 
 
 CHUNK_BYTES = 2**22  # of the chunks that a partition of an array is cut into
@@ -111,7 +112,7 @@ def _digest(value: object) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
-def read_plan_like(kind: str, opened: Any, reading: Mapping[str, object]) -> ReadPlan:
+def read_plan_like(kind: str, opened: RowStream, reading: Mapping[str, object]) -> ReadPlan:
     """Return the plan to read rows like those of a stream; companions that were asked for must be there."""
     schema = opened.schema
     options = {name: reading[name] for name in FORMAT_OPTIONS if reading.get(name) is not None}
@@ -161,7 +162,7 @@ def stream_source(kind: str, block: Any) -> object:
     return iter(block) if kind == "texts" else block
 
 
-def _array_chunks(model: StreamingEstimator, block: Any) -> Iterator[Chunk]:
+def _array_chunks(model: StreamingEstimator, block: tuple[Matrix, AnyArray | None, AnyArray | None]) -> Iterator[Chunk]:
     """Yield chunks of a partition of an array; sequences are not cut."""
     X, y, weights = block
     if not X.shape[0]:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwater.core.batch import NO_LABELS, Batch, join_batches
 from headwater.core.batch_fit import seeds_compete
@@ -199,7 +200,9 @@ def outline_part(blank: bytes, functions: Functions, part: Part, block: object, 
     return _try_to_read(part, read)
 
 
-def pick_rows(blank: bytes, functions: Functions, part: Part, block: object, read_plan: ReadPlan, places: Any) -> object:
+def pick_rows(
+    blank: bytes, functions: Functions, part: Part, block: object, read_plan: ReadPlan, places: NDArray[np.int64]
+) -> object:
     """Return the rows of a part at these places, and a chunk with its columns."""
     model = blank_from_bytes(blank, functions)
 
@@ -220,7 +223,9 @@ def pick_rows(blank: bytes, functions: Functions, part: Part, block: object, rea
 
 
 @return_errors
-def start_passes(blank: bytes, functions: Functions, picks: Sequence[Any], numbers: Any, width: int, key: int) -> object:
+def start_passes(
+    blank: bytes, functions: Functions, picks: Sequence[Any], numbers: NDArray[np.int64], width: int, key: int
+) -> object:
     """Return a model at the start parameters of exact passes, found on picked rows; or the parts that could not be read."""
     model = blank_from_bytes(blank, functions)
     unread = [one for one in picks if isinstance(one, Unread)]

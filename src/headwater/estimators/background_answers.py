@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
-from headwater.core.values import Row, Rows
+from headwater.core.values import Matrix, Row, Rows
 from headwater.estimators.calls import answers_by_chunk, reads
 from headwater.estimators.mixture_answers import MixtureAnswers
 from headwater.estimators.seeds import rng_of
 from headwater.families.background import Background
-from headwater.families.family import Family
+from headwater.families.family import AnyFamily, Family
 
 BACKGROUND = -1  # the component of a row that belongs to none, as scikit-learn's DBSCAN has it
 
@@ -91,7 +91,7 @@ class BackgroundAnswers(MixtureAnswers):
         return int(shares[0].argmax() if self._background is None else _most_probable(shares)[0])
 
     @reads
-    def sample(self, n_samples: int = 1) -> tuple[Any, NDArray[np.int64]]:
+    def sample(self, n_samples: int = 1) -> tuple[Matrix, NDArray[np.int64]]:
         """Draw rows from the mixture.
 
         Parameters
@@ -128,7 +128,7 @@ class BackgroundAnswers(MixtureAnswers):
         return Background(family, None if learned else float(self.background))
 
     @property
-    def _component_family(self) -> Any:
+    def _component_family(self) -> AnyFamily:
         """The family of the components alone."""
         family = self._model.family
         return family.components if isinstance(family, Background) else family

@@ -47,13 +47,13 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Method)
 
-_locks: WeakKeyDictionary[object, object] = WeakKeyDictionary()
+_locks: WeakKeyDictionary[object, RLock] = WeakKeyDictionary()
 _guard = Lock()
 if hasattr(os, "register_at_fork"):  # threads that hold a lock do not exist in a child process
     os.register_at_fork(after_in_child=_locks.clear)
 
 
-def lock_of(model: EstimatorCore) -> Any:
+def lock_of(model: EstimatorCore) -> RLock:
     """Return the lock of a model, held by calls that change it. It is not part of the model: copies have their own."""
     with _guard:
         lock = _locks.get(model)

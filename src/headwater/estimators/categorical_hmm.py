@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -205,7 +205,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
             check_same_symbols(X, self)
         return check_symbols(X, self._n_symbols(anew), type(self).__name__)
 
-    def _check_merge(self, other: object) -> None:
+    def _check_merge(self, other: Self) -> None:
         super()._check_merge(other)
         check_merged_symbols(self, other)
 

@@ -17,7 +17,7 @@ from headwater.core.values import RandomState
 from headwater.estimators.calls import reads
 from headwater.estimators.column_kinds import CATEGORICAL
 from headwater.estimators.family_mixture import FamilyMixture
-from headwater.estimators.table_mixture import TableMixture, category_indicators
+from headwater.estimators.table_mixture import BeliefBlock, TableMixture, category_indicators
 from headwater.estimators.table_schema import TableSchema
 from headwater.families.category_tables import CategoryTables
 from headwater.models.mixture import Mixture
@@ -183,7 +183,7 @@ class CategoricalMixture(TableMixture):
     def _known_sizes(self, learner: Learner) -> tuple[int, ...]:
         return cast(CategoryTables, cast(Mixture, learner.model).family).levels
 
-    def _belief_blocks(self, prior: Any, totals: Any) -> list[tuple[Any, Any, Any]]:
+    def _belief_blocks(self, prior: Any, totals: Any) -> list[BeliefBlock]:
         return [(self._model.family, prior, totals)]
 
     def _block_value_names(self) -> list[list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +16,7 @@ from headwater.core.values import Key, Row, Rows
 from headwater.estimators.calls import answers_at_once, reads
 from headwater.estimators.chain_answers import ChainAnswers
 from headwater.estimators.chains import Chunk, check_key
-from headwater.models.chain_records import ChainParameters
+from headwater.models.chain_records import Carry, ChainParameters
 
 NOBODY = -(2**62)  # the number of a sequence that does not exist
 
@@ -136,8 +136,9 @@ class ChainPositions(ChainAnswers):
         batch = Batch(rows, sequences=np.full(len(rows), number))
         self._model.follow(parameters, batch, carry, scores, states, 1)
 
-    def _position(self) -> tuple[ChainParameters, Any]:
+    def _position(self) -> tuple[ChainParameters, Carry]:
         """Parameters of the last refresh, and what is known of open sequences under them."""
         if not self._has_state():
-            return self._parameters_seen(), None
-        return self._reader.position()
+            return self._parameters_seen(), Carry()
+        parameters, carry = self._reader.position()
+        return parameters, cast(Carry, carry) if carry is not None else Carry()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,16 @@ from headwater.core.batch import Batch
 from headwater.core.chunk import values_of
 from headwater.core.statistics import Array
 from headwater.core.validation import check_finite, is_in_range, n_dimensions, numeric, one_line, to_gapped
-from headwater.core.values import Matrix, Rows, Values
+from headwater.core.values import Key, Matrix, Rows, Values
 from headwater.estimators.pseudo_rows import gaussian_rows, symbol_rows
 from headwater.estimators.start_parameters import seed_at_means
 from headwater.families.categorical import Categorical
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_scaled import ScaledGaussian
 from headwater.models.chain_records import ChainParameters
+
+if TYPE_CHECKING:
+    from headwater.families.gaussian_records import GaussianParameters
 
 UNLIKELY = 1e-6  # probability that an impossible transition counts as where states of a seed are put in order
 ORDERS = 64  # that this begins with, over the number of states
@@ -36,8 +39,8 @@ class Chunk:
 
     rows: Array
     sequences: NDArray[np.int64]
-    given: Any
-    opened: dict[Any, int]
+    given: Rows
+    opened: dict[Key, int]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -273,7 +276,7 @@ class Hold:
             emissions = self._gaussian(emissions, fixed.emissions, count)
         return ChainParameters(start, transitions, emissions)
 
-    def _gaussian(self, free: Any, fixed: Any, count: Array) -> Any:
+    def _gaussian(self, free: GaussianParameters, fixed: GaussianParameters, count: Array) -> GaussianParameters:
         family: Gaussian = self.family
         if isinstance(family, ScaledGaussian):  # which learns all of them, so that this is a start
             factor = None if "c" in self.params else fixed.factor / fixed.units
@@ -295,7 +298,7 @@ class Hold:
         return family.from_precisions(free.origin, means + free.origin, factor)
 
 
-def with_emissions(family: Any, found: Any, given: Mapping[str, Array]) -> object:
+def with_emissions(family: Any, found: GaussianParameters, given: Mapping[str, Array]) -> object:
     """Return the parameters of a family with those in their place that were given: "means" and "factor", or "probabilities"."""
     if "probabilities" in given:
         return family.from_probabilities(given["probabilities"])

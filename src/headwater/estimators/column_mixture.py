@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ class ColumnMixture(GapAnswers, FamilyMixture):
             self.__dict__["_first_columns"] = None if names is None else [str(name) for name in names]
         return super()._as_rows(X, learning, anew)
 
-    def _share_columns(self, other: object) -> None:
+    def _share_columns(self, other: Self) -> None:
         for name in ("_first_columns", "feature_names_in_"):
             if name in other.__dict__:
                 self.__dict__[name] = other.__dict__[name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -21,15 +21,17 @@ from headwater.estimators.view_inputs import Inputs, category_codes, known_class
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+    from headwater.estimators.gap_answers import GapAnswers
+
 
 class _ColumnView(BaseEstimator):
     """What both have: a mixture of all columns, of which one is the target."""
 
-    model_: Any
+    model_: GapAnswers
     n_features_in_: int
     place_: int
 
-    def __init__(self, model: Any, column: str | int = -1) -> None:
+    def __init__(self, model: GapAnswers, column: str | int = -1) -> None:
         self.model = model
         self.column = column
 
@@ -40,7 +42,7 @@ class _ColumnView(BaseEstimator):
         tags.target_tags.required = True
         return tags
 
-    def _look_into(self, model: Any) -> None:
+    def _look_into(self, model: GapAnswers) -> None:
         """Take over a mixture that has learned all columns."""
         check_is_fitted(model)
         width, names = model.n_features_in_, getattr(model, "feature_names_in_", None)
@@ -150,7 +152,7 @@ class ColumnRegressor(RegressorMixin, _ColumnView):
         self._learn(rows, check_target(y, len(rows), type(self).__name__), sample_weight, GAUSSIAN)
         return self
 
-    def predict(self, X: Rows, return_std: bool = False) -> Any:
+    def predict(self, X: Rows, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Return the conditional mean of the column.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -16,6 +16,8 @@ from headwater.estimators.mixture import MixtureEstimator
 
 COMPONENT_ROWS = 512  # drawn from each component, to tell how far it is from those of the other model
 MODEL_ROWS = 20_000  # drawn from each model, for the divergence of the whole
+Moments: TypeAlias = tuple[list[str], Array, Array, Array]
+
 APART = 2.0  # nats a row; components that are farther apart than two standard deviations of one column are others
 
 
@@ -74,13 +76,15 @@ def compare_models(before: MixtureEstimator, after: MixtureEstimator) -> Compari
     )
 
 
-def _moments(model: Any) -> tuple[list[str], Array, Array, Array]:
+def _moments(model: MixtureEstimator) -> Moments:
     """Names of the columns, mean and variance (K, d) in each component, and rows (K,) behind it."""
     names, means, variances = model._describer.moments()
     return names, means, variances, np.maximum(model._rows_behind(), 1.0)
 
 
-def _compare(first: Any, second: Any, one: Any, two: Any, k: int, j: int, apart: float) -> ComponentChange:
+def _compare(
+    first: MixtureEstimator, second: MixtureEstimator, one: Moments, two: Moments, k: int, j: int, apart: float
+) -> ComponentChange:
     names, means, variances, rows = one
     _, other_means, other_variances, other_rows = two
     error = np.sqrt(variances[k] / rows[k] + other_variances[j] / other_rows[j])
@@ -95,7 +99,7 @@ def _compare(first: Any, second: Any, one: Any, two: Any, k: int, j: int, apart:
     return ComponentChange(k, j, weight, apart, changes)
 
 
-def _excess(own: Any, other: Any) -> Array:
+def _excess(own: MixtureEstimator, other: MixtureEstimator) -> Array:
     """Kullback-Leibler divergences (K, J) of the components of another model from those of this one, by rows drawn."""
     k = len(own.weights_)
     components = np.repeat(np.arange(k), COMPONENT_ROWS)
@@ -106,7 +110,7 @@ def _excess(own: Any, other: Any) -> Array:
     return np.asarray(found.reshape(k, COMPONENT_ROWS, -1).mean(axis=1))
 
 
-def _whole(own: Any, other: Any) -> tuple[float, float]:
+def _whole(own: MixtureEstimator, other: MixtureEstimator) -> tuple[float, float]:
     """The divergence of another model from this one in nats a row, and its standard error."""
     rng = np.random.default_rng(1)
     weights = own.weights_ / own.weights_.sum()
@@ -116,7 +120,7 @@ def _whole(own: Any, other: Any) -> tuple[float, float]:
     return float(apart.mean()), float(apart.std() / MODEL_ROWS**0.5)
 
 
-def _log_density(model: Any, rows: Array) -> Array:
+def _log_density(model: MixtureEstimator, rows: Array) -> Array:
     parameters = model._read().parameters
     joint = model._model.family.log_densities(parameters.components, rows) + parameters.log_weights
     return np.asarray(np.logaddexp.reduce(joint, axis=1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from headwater.estimators.mixture import CONSTRAINTS, MixtureEstimator
 from headwater.families.multinomial import Multinomial
 from headwater.models.seeding import INIT_PARAMS
 
+if TYPE_CHECKING:
+    from headwater.core.contracts import Given
+
 
 class CountMixture(MixtureEstimator):
     """Base of the mixtures over counts, which share a family."""
@@ -33,7 +36,7 @@ class CountMixture(MixtureEstimator):
     def _describer(self) -> CountDescriber:
         """What says what was learned."""
 
-    def _counts_learner(self, family: Multinomial, width: int, given: object, polish: bool, names: str) -> Learner:
+    def _counts_learner(self, family: Multinomial, width: int, given: Given | None, polish: bool, names: str) -> Learner:
         learner = self._learner_of(family, width, type(self).__name__, given, polish)
         least = np.inf if family.concentration_prior is None else float(np.nanmin(family.concentration_prior))
         if least <= 0.0:

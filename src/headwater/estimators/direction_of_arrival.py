@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -16,7 +16,7 @@ from headwater.core.batch import Batch
 from headwater.core.learner import Learner
 from headwater.core.snapshot_validation import check_angles, check_snapshot, check_snapshots
 from headwater.core.statistics import Array
-from headwater.core.values import Matrix, RandomState, Row, Rows, Values
+from headwater.core.values import AnyArray, Matrix, RandomState, Row, Rows, Values
 from headwater.estimators.arrival_answers import ArrivalAnswers
 from headwater.estimators.describers.arrival import ArrivalDescriber
 from headwater.estimators.mixture import CONSTRAINTS
@@ -27,6 +27,7 @@ from headwater.models.steering import GivenSensors, LinearSensors, Sensors
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
+
 
 SHARED = (
     "tol", "max_iter", "random_state", "warm_start", "verbose", "verbose_interval", "algorithm", "half_life", "warm_up",
@@ -157,7 +158,7 @@ class DirectionOfArrival(ArrivalAnswers):
     def __init__(
         self,
         *,
-        steering: Callable[[Array], Any] | None = None,
+        steering: Callable[[Array], AnyArray] | None = None,
         spacing: float = 0.5,
         angles: Values = None,
         tol: float = 1e-6,
@@ -211,8 +212,10 @@ class DirectionOfArrival(ArrivalAnswers):
             shards=int(self.parts),
         )
 
-    def _take(self, *arguments: Any, **options: Any) -> tuple[Batch, Learner]:
-        batch, learner = super()._take(*arguments, **options)
+    def _take(
+        self, X: Taken, sample_weight: Values, labels: Values, reset: bool, going_on: bool | None = None
+    ) -> tuple[Batch, Learner]:
+        batch, learner = super()._take(X, sample_weight, labels, reset, going_on)
         learner.model.sensors.check()  # type: ignore[attr-defined]
         return batch, learner
 

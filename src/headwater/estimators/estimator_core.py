@@ -369,7 +369,7 @@ class EstimatorCore(RowHooks):
         return self
 
 
-def parameter_names(kind: Any) -> tuple[str, ...]:
+def parameter_names(kind: type[EstimatorCore]) -> tuple[str, ...]:
     """Return the names of the parameters of a class of estimators; scikit-learn takes long to find them."""
     names = _names_of.get(kind)
     if names is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import logsumexp, ndtri_exp
@@ -19,6 +19,9 @@ from headwater.estimators.table_schema import TableSchema
 from headwater.families.conditional_law import ConditionalLaw, Places
 from headwater.families.entry_mixture import entry_log_density
 from headwater.families.posterior import posterior
+
+if TYPE_CHECKING:
+    from headwater.families.entry_law import EntryLaw
 
 USUAL = 0.01  # tail probability from which a column by itself is usual
 SHOWN = 10  # entries that a notebook shows
@@ -219,7 +222,7 @@ class Explanation:
 TABLE = ("value", "expected", "low", "high", "tail", "surprise")
 
 
-def leave_one_out(block: ConditionalLaw, log_weights: Array) -> tuple[Array, Any, Places, Places]:
+def leave_one_out(block: ConditionalLaw, log_weights: Array) -> tuple[Array, EntryLaw, Places, Places]:
     """Return weights and laws of each observed entry, given the other columns of its row, and its row and column."""
     others, entries, rows, columns = block.without_column()
     weights = others + log_weights

@@ -69,7 +69,7 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
         return self._read().belief
 
     @learns_at_once
-    def fit_transform(self, X: Rows, y: Values = None, sample_weight: Values = None) -> Any:
+    def fit_transform(self, X: Rows, y: Values = None, sample_weight: Values = None) -> Array:
         """Learn from the rows and return the weights of the factors in each.
 
         Parameters
@@ -89,7 +89,7 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
         return self.fit(X, y, sample_weight).transform(X)
 
     @abstractmethod
-    def transform(self, X: Rows) -> Any:
+    def transform(self, X: Rows) -> Array:
         """Return the weights of the factors in each row."""
 
     @reads

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,8 +10,13 @@ from headwater.core.statistics import Array
 from headwater.estimators.start_parameters import check_array
 from headwater.families.factor_gaussian import FactorGaussian
 
+if TYPE_CHECKING:
+    from headwater.estimators.gaussian_mixture import GaussianMixture
 
-def factor_family(model: Any, width: int, mean_prior: Array | None, resolution: str | Array | None = None) -> FactorGaussian:
+
+def factor_family(
+    model: GaussianMixture, width: int, mean_prior: Array | None, resolution: str | Array | None = None
+) -> FactorGaussian:
     """Return the family for rows of this width."""
     if model.n_factors > width:
         raise ValueError(f"n_factors must not be more than the {width} columns, got {model.n_factors}")

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
 from headwater.core.values import AnyArray, Rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 
 def fill_container(X: Rows, missing: NDArray[np.bool_], filled: Array) -> object:
@@ -35,7 +40,7 @@ def _gap_columns(missing: NDArray[np.bool_]) -> list[int]:
     return [int(column) for column in np.flatnonzero(missing.any(axis=0))]
 
 
-def _fill_pandas(X: Any, missing: NDArray[np.bool_], filled: Array) -> Any:
+def _fill_pandas(X: pd.DataFrame, missing: NDArray[np.bool_], filled: Array) -> pd.DataFrame:
     result = X.copy()
     for column in _gap_columns(missing):
         old, gaps = X.iloc[:, column], missing[:, column]
@@ -47,7 +52,7 @@ def _fill_pandas(X: Any, missing: NDArray[np.bool_], filled: Array) -> Any:
     return result
 
 
-def _fill_polars(X: Any, missing: NDArray[np.bool_], filled: Array) -> Any:
+def _fill_polars(X: pl.DataFrame, missing: NDArray[np.bool_], filled: Array) -> pl.DataFrame:
     result = X.clone()
     for column in _gap_columns(missing):
         old, gaps = X.to_series(column), missing[:, column]
@@ -59,7 +64,7 @@ def _fill_polars(X: Any, missing: NDArray[np.bool_], filled: Array) -> Any:
     return result
 
 
-def _fill_arrow(X: Any, missing: NDArray[np.bool_], filled: Array) -> Any:
+def _fill_arrow(X: pa.Table, missing: NDArray[np.bool_], filled: Array) -> pa.Table:
     import pyarrow as pa
     from pyarrow import compute, types
 
@@ -75,7 +80,7 @@ def _fill_arrow(X: Any, missing: NDArray[np.bool_], filled: Array) -> Any:
     return result
 
 
-def as_whole(values: Array, kind: np.dtype[Any]) -> AnyArray:
+def as_whole(values: Array, kind: np.dtype) -> AnyArray:
     """Return the nearest values that a type for whole numbers, or for true and false, holds."""
     if kind.kind == "b":
         return np.asarray(values >= 0.5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,11 @@ from headwater.core.statistics import Array
 from headwater.core.values import AnyArray, Rows
 from headwater.estimators.filled_containers import as_whole
 from headwater.estimators.table_schema import TableSchema
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 
 def fill_table(X: Rows, missing: NDArray[np.bool_], filled: Array, schema: TableSchema) -> object:
@@ -50,7 +55,7 @@ def _gap_columns(missing: NDArray[np.bool_]) -> list[tuple[int, NDArray[np.bool_
     return [(int(column), missing[:, column]) for column in np.flatnonzero(missing.any(axis=0))]
 
 
-def _fill_pandas(old: Any, gaps: NDArray[np.bool_], values: AnyArray) -> Any:
+def _fill_pandas(old: pd.Series, gaps: NDArray[np.bool_], values: AnyArray) -> pd.Series:
     """A column of pandas; a type for categories gets those that it lacks, if they were learned elsewhere."""
     if hasattr(old.dtype, "categories"):
         new = [value for value in dict.fromkeys(values.tolist()) if value not in old.cat.categories]
@@ -61,7 +66,7 @@ def _fill_pandas(old: Any, gaps: NDArray[np.bool_], values: AnyArray) -> Any:
     return type(old)(array, index=old.index, name=old.name, dtype=old.dtype)
 
 
-def _fill_polars(old: Any, gaps: NDArray[np.bool_], values: AnyArray) -> Any:
+def _fill_polars(old: pl.Series, gaps: NDArray[np.bool_], values: AnyArray) -> pl.Series:
     """A column of polars; one of nulls only takes the type of what is filled in, and one of an Enum keeps its own."""
     kind = old.dtype
     if kind.is_integer():
@@ -75,7 +80,7 @@ def _fill_polars(old: Any, gaps: NDArray[np.bool_], values: AnyArray) -> Any:
     return old.clone().scatter(np.flatnonzero(gaps), text).alias(old.name)
 
 
-def _fill_arrow(old: Any, gaps: NDArray[np.bool_], values: AnyArray) -> Any:
+def _fill_arrow(old: pa.Array, gaps: NDArray[np.bool_], values: AnyArray) -> pa.Array:
     import pyarrow as pa
     from pyarrow import compute, types
 
@@ -91,7 +96,7 @@ def _fill_arrow(old: Any, gaps: NDArray[np.bool_], values: AnyArray) -> Any:
     return new.dictionary_encode().cast(kind) if types.is_dictionary(kind) else new
 
 
-def _suited(values: AnyArray, kind: np.dtype[Any]) -> AnyArray:
+def _suited(values: AnyArray, kind: np.dtype) -> AnyArray:
     """Values of a column in a type of NumPy."""
     if kind.kind in "iu":
         return as_whole(values.astype(float), kind)

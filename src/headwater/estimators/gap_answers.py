@@ -6,7 +6,7 @@ A mixture of a family that offers `AnswersGaps` (families/capabilities.py) has t
 from __future__ import annotations
 
 import numbers
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from headwater.estimators.filled_tables import fill_table
 from headwater.estimators.gap_rows import check_gap_rows
 from headwater.estimators.table_conditional import TableConditional
 from headwater.estimators.table_schema import TableSchema
-from headwater.families.capabilities import ExpectsGaps
+from headwater.families.capabilities import AnswersGaps, ExpectsGaps
 from headwater.families.conditional_law import Mask
 
 if TYPE_CHECKING:
@@ -33,7 +33,13 @@ if TYPE_CHECKING:
 METHODS = ("mean", "mode", "sample")
 
 
-class GapAnswers:
+if TYPE_CHECKING:
+    from headwater.estimators.mixture import MixtureEstimator as Beside
+else:
+    Beside = object  # the classes with these answers have the other methods of mixtures from another base
+
+
+class GapAnswers(Beside):
     """Answers about rows with gaps, for mixtures."""
 
     def _gap_rows(self, X: Rows) -> tuple[Array, Mask]:
@@ -193,25 +199,25 @@ class GapAnswers:
         return ColumnClassifier(self, column)._bound(classes)
 
 
-def _condition(model: Any, X: Rows, predictive: bool) -> Conditional:
+def _condition(model: GapAnswers, X: Rows, predictive: bool) -> Conditional:
     rows, missing = model._gap_rows(X)
     mixture = model._model
     parameters = mixture.readout("predictive", *model._proper_belief()) if predictive else model._read().parameters
-    return Conditional(mixture.family, parameters.log_weights, parameters.components, rows, missing)
+    return Conditional(cast(AnswersGaps, mixture.family), parameters.log_weights, parameters.components, rows, missing)
 
 
-def _family(model: Any) -> object:
+def _family(model: GapAnswers) -> object:
     return model._model.family
 
 
-def _expect(model: Any, X: Rows) -> tuple[Mask, Array]:
+def _expect(model: GapAnswers, X: Rows) -> tuple[Mask, Array]:
     """Return which entries are missing, and the rows with gaps filled by their conditional means."""
     rows, missing = model._gap_rows(X)
-    parameters = model._read().parameters
-    return missing, model._model.family.expect_gaps(parameters.components, parameters.log_weights, GappedRows(rows, missing))
+    parameters, family = model._read().parameters, cast(ExpectsGaps, model._model.family)
+    return missing, family.expect_gaps(parameters.components, parameters.log_weights, GappedRows(rows, missing))
 
 
-def _names(model: Any, width: int) -> list[str]:
+def _names(model: GapAnswers, width: int) -> list[str]:
     return column_names(model, width)
 
 

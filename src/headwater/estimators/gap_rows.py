@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import issparse
@@ -14,8 +14,11 @@ from headwater.core.statistics import Array
 from headwater.core.validation import check_rows
 from headwater.core.values import Rows
 
+if TYPE_CHECKING:
+    from headwater.estimators.estimator_core import EstimatorCore
 
-def check_gap_rows(model: Any, X: Rows) -> Array:
+
+def check_gap_rows(model: EstimatorCore, X: Rows) -> Array:
     """Return rows as the model knows its columns, a float64 array with NaN for what is missing, or refuse them."""
     check_is_fitted(model)
     values = values_of(X)

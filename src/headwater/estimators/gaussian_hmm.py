@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -287,7 +287,7 @@ class GaussianHMM(HiddenMarkovEstimator):
 
     @means_.setter
     @learns
-    def means_(self, value: Any) -> None:
+    def means_(self, value: Values) -> None:
         self._give("means_", check_numbers(value, (self._given_number(), -1), "means_"))
 
     @property
@@ -305,7 +305,7 @@ class GaussianHMM(HiddenMarkovEstimator):
 
     @covars_.setter
     @learns
-    def covars_(self, value: Any) -> None:
+    def covars_(self, value: Values) -> None:
         self._give("covars_", compact_covariances(value, self._given_number(), self.covariance_type))
 
     def _matrices(self, covariance: Array, width: int) -> Array:

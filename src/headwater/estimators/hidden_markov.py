@@ -7,7 +7,7 @@ import numbers
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,23 +20,22 @@ from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import check_finite, numeric, one_line
 from headwater.diagnostics.component_description import SYMBOL_LIMIT, column_names, heaviest_components, matrix_of
+from headwater.diagnostics.description import DescribedComponents, DescribedStates
 from headwater.diagnostics.health_counts import ChainChecks
-from headwater.diagnostics.health_evidence import Evidence
+from headwater.diagnostics.health_evidence import ComponentChecks, Evidence
 from headwater.diagnostics.health_gaps import gap_findings
 from headwater.estimators.calls import learns, reads
 from headwater.estimators.chain_streams import ChainStreams
-from headwater.estimators.chains import (
-    GivenChain,
-    Hold,
-    check_numbers,
-    check_probabilities,
-)
+from headwater.estimators.chains import GivenChain, Hold, check_numbers, check_probabilities
 from headwater.estimators.component_count import GIVEN
 from headwater.estimators.describers.chains import ChainDescriber
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.parameters import check_parameters
 from headwater.models.chain_records import ChainParameters, ChainPrior, ChainStatistics
 from headwater.models.hidden_markov import HiddenMarkov
+
+if TYPE_CHECKING:
+    from headwater.families.family import AnyFamily
 
 SHARED = ("n_components", "random_state", "verbose", "half_life", "warm_up", "n_threads", "tol", "algorithm")
 
@@ -98,7 +97,7 @@ class HiddenMarkovEstimator(ChainStreams):
         """What says what was learned."""
 
     @abstractmethod
-    def _family(self, width: int) -> Any:
+    def _family(self, width: int) -> AnyFamily:
         """The family of the parameters."""
 
     @abstractmethod
@@ -273,7 +272,7 @@ class HiddenMarkovEstimator(ChainStreams):
         start = np.ones(k) if chain.start is None else chain.start
         return start == 0.0, (np.ones((k, k)) if chain.transitions is None else chain.transitions) == 0.0
 
-    def _check_merge(self, other: Any) -> None:
+    def _check_merge(self, other: Self) -> None:
         if self.n_components_ == other.n_components_ and not all(map(np.array_equal, self._impossible(), other._impossible())):
             raise ValueError("models must allow the same first states and transitions, got some that are 0 in only one model")
         params = set(self._runtime.made_with["params"])
@@ -368,7 +367,7 @@ class HiddenMarkovEstimator(ChainStreams):
 
     # How it looks
 
-    def _chain_parts(self, found: dict[str, Any]) -> dict[str, Any]:
+    def _chain_parts(self, found: DescribedComponents) -> DescribedStates:
         """Add what the chain does to the description of its states: how long they last, and the transitions."""
         often, transitions = self.get_stationary_distribution(), self.transmat_
         stays = np.diag(transitions)
@@ -383,7 +382,7 @@ class HiddenMarkovEstimator(ChainStreams):
         matrices = (matrix_of("Transitions between states", names, transitions, often, shown),) if len(often) > 1 else ()
         return {**found, "component": "state", "weight": "how often", "components": components, "matrices": matrices}
 
-    def _chain_evidence(self, emissions: Callable[[Array], Any], size: float) -> Evidence:
+    def _chain_evidence(self, emissions: Callable[[Array], ComponentChecks], size: float) -> Evidence:
         """Evidence of the states; `emissions` returns the checks of what they emit, of so many numbers each."""
         _, statistics, count = self._belief()
         rows = np.maximum(count * statistics.emissions.count, 0.0)

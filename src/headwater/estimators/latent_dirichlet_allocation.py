@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -209,7 +209,7 @@ class LatentDirichletAllocation(TopicColumns):
             shards=int(self.parts),
         )
 
-    def _proportion_prior(self) -> Any:
+    def _proportion_prior(self) -> tuple[float, ...] | float | None:
         prior = self.doc_topic_prior
         if prior is None:
             return 1.0 / self.n_components
@@ -360,7 +360,7 @@ class LatentDirichletAllocation(TopicColumns):
         if lengths.dtype.kind not in "iu" or lengths.shape not in ((), (n_samples,)) or lengths.min() < 0:
             raise ValueError(f"length must be a whole number, or one for each of the {n_samples} rows, got {length!r}")
         lengths = np.broadcast_to(lengths, (n_samples,)).astype(np.int64)
-        model: Any = self._model
+        model = cast(Topics, self._model)
         return model.sample(self._read().parameters, n_samples, rng_of(self), lengths)
 
     # What was learned
@@ -389,5 +389,5 @@ class LatentDirichletAllocation(TopicColumns):
     @reads
     def topic_word_prior_(self) -> float:
         """Dirichlet parameter of the words of a topic."""
-        model: Any = self._model
+        model = cast(Topics, self._model)
         return float(model.word_prior)

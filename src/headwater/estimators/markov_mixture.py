@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -261,7 +261,7 @@ weight_concentration_prior, n_threads, parts, reservoir
             )
         return transition_counts(symbols, sizes, int(known))
 
-    def _check_merge(self, other: object) -> None:
+    def _check_merge(self, other: Self) -> None:
         super()._check_merge(other)
         check_merged_symbols(self, other)
 

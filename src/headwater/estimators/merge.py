@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from copy import copy
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -131,7 +131,7 @@ def _merged_races(given: list[Estimator]) -> tuple[Runtime, MergeReport]:
         # Rows that wait for a race are what each has learned: the largest goes on with those of the others.
         least = given[0]._traits.least_components
         waiting, report = _merge_runtimes(given, [race_stream.runtime_of(model, least, 2**62) for model in given])
-        merged: Any = copy(given[report.reference])
+        merged = copy(given[report.reference])
         before: Runtime = merged._runtime
         merged._runtime = Runtime.begin(before.learner, waiting.key, before.made_with).with_race(before.race)
         runtime = race_stream.learn_rows(merged, before.learner, waiting.waiting_batch(), NO_SCORES)

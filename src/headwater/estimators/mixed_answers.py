@@ -12,12 +12,13 @@ from headwater.estimators.calls import reads
 from headwater.estimators.column_kinds import CATEGORICAL, GAUSSIAN, POISSON
 from headwater.estimators.rounded_columns import known_prior, prior_steps
 from headwater.estimators.skewed_columns import column_values, skewed_indicators, value_names
-from headwater.estimators.table_mixture import TableMixture, category_indicators, indicators
+from headwater.estimators.table_mixture import BeliefBlock, TableMixture, category_indicators, indicators
 from headwater.families.bernoulli import BernoulliParameters
 from headwater.families.category_tables import CategoryParameters
 from headwater.families.gaussian import Gaussian
+from headwater.families.gaussian_parameters import column_variances
 from headwater.families.poisson import PoissonParameters
-from headwater.families.product import Block, Product
+from headwater.families.product import Block, Product, ProductPrior
 
 
 class MixedAnswers(TableMixture):
@@ -55,7 +56,7 @@ class MixedAnswers(TableMixture):
 
     def _steps(self) -> Array | None:
         """The steps of the numbers in their own units; None if there are no numbers, or none were asked for."""
-        family, prior = cast(Product, self._component_family), known_prior(self)
+        family, prior = cast(Product, self._component_family), cast(ProductPrior, known_prior(self))
         own = (one for block, one in zip(family.blocks, prior.blocks, strict=True) if block.name == GAUSSIAN)
         return prior_steps(next(own, None))
 
@@ -98,7 +99,7 @@ class MixedAnswers(TableMixture):
         levels = (one.as_array() for one in self._schema.codebook.levels)
         return dict(zip(self._names_of(CATEGORICAL), levels, strict=True))
 
-    def _belief_blocks(self, prior: Any, totals: Any) -> list[tuple[Any, Any, Any]]:
+    def _belief_blocks(self, prior: Any, totals: Any) -> list[BeliefBlock]:
         blocks = cast(Product, self._component_family).blocks
         return [(block.family, *parts) for block, *parts in zip(blocks, prior.blocks, totals.blocks, strict=True)]
 
@@ -137,13 +138,3 @@ class MixedAnswers(TableMixture):
 
     def _names_of(self, kind: str) -> list[str]:
         return [name for name, one in zip(self._column_names, self._schema.kinds, strict=True) if one == kind]
-
-
-def column_variances(family: Gaussian, parameters: Any) -> Array:
-    """Return the variance (K, d) of each number in each component."""
-    means, covariances = family.means(parameters), family.covariances(parameters)
-    if family.covariance_type == "full":
-        return np.diagonal(covariances, axis1=1, axis2=2)
-    if family.covariance_type == "tied":
-        return np.broadcast_to(np.diagonal(covariances), means.shape)
-    return np.broadcast_to(covariances if covariances.ndim == 2 else covariances[:, None], means.shape)

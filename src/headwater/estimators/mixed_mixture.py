@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, cast
 
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -25,7 +25,7 @@ from headwater.families.background import Background
 from headwater.families.bernoulli import Bernoulli
 from headwater.families.category_tables import CategoryTables
 from headwater.families.column_steps import check_resolution
-from headwater.families.family import Family
+from headwater.families.family import AnyFamily, Family
 from headwater.families.gaussian import Gaussian
 from headwater.families.poisson import Poisson
 from headwater.families.product import Block, Product
@@ -249,7 +249,7 @@ class MixedMixture(MixedAnswers, BackgroundAnswers):
         schema = self.__dict__.get("_schema") or TableSchema.of((GAUSSIAN,) * width)
         k, rows = self.n_components, self.prior_weight
         resolution = check_resolution(self.resolution, schema.kinds.count(GAUSSIAN))
-        families: dict[str, Family[Any, Any, Any]] = {
+        families: dict[str, AnyFamily] = {
             GAUSSIAN: Gaussian(k, self.covariance_type, self.reg_covar, resolution=resolution),
             CATEGORICAL: CategoryTables(k, self._capacity, schema.codebook.sizes, rows),
             BERNOULLI: Bernoulli(k, None, rows),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithm import Algorithm
 from headwater.core.algorithms import Auto, resolve
-from headwater.core.contracts import StartSettings
+from headwater.core.contracts import Given, StartSettings
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.values import Rows, Values
@@ -25,6 +25,9 @@ from headwater.estimators.parameters import check_parameters
 from headwater.models.mixture import Mixture
 from headwater.policies.choose import mixture_policies
 from headwater.policies.reservoir_policy import LEAST_ROWS_EACH, kept_rows
+
+if TYPE_CHECKING:
+    from headwater.families.family import AnyFamily
 
 # Parameters that every mixture has, and the values they take.
 CONSTRAINTS: dict[str, list[object]] = {
@@ -83,7 +86,9 @@ class MixtureEstimator(MixtureAnswers):
     def _check_parameters(self) -> None:
         check_parameters(self)
 
-    def _learner_of(self, family: Any, width: int, name: str, given: Any, polish: bool, modal: bool = True) -> Learner:
+    def _learner_of(
+        self, family: AnyFamily, width: int, name: str, given: Given | None, polish: bool, modal: bool = True
+    ) -> Learner:
         """The learner of a mixture of this family; `modal` says whether the components' prior has a mode."""
         model = Mixture(self.n_components, family, self.weight_concentration_prior)
         algorithm = resolve(self.algorithm, model, name, {"auto": Auto(stream=family.stream_readout)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from copy import copy
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
-from headwater.core.values import Row, Rows, Values
+from headwater.core.values import Matrix, Row, Rows, Values
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import answers_by_chunk, answers_by_score, reads
 from headwater.estimators.estimator_core import RESULTS
 from headwater.estimators.seeds import rng_of
 from headwater.models.mixture import Mixture
+
+if TYPE_CHECKING:
+    from headwater.families.family import AnyFamily
 
 PREDICTED_AT_ONCE = 2**22  # probabilities that `predict` holds at a time: 32 MB
 
@@ -141,7 +144,7 @@ class MixtureAnswers(DensityMixin, StreamingEstimator):
         return self._learner.model.posterior(self._quick_parameters(row.shape[1]), Batch(row), 1)
 
     @reads
-    def sample(self, n_samples: int = 1) -> tuple[Any, NDArray[np.int64]]:
+    def sample(self, n_samples: int = 1) -> tuple[Matrix, NDArray[np.int64]]:
         """Draw rows from the mixture.
 
         Parameters
@@ -159,7 +162,7 @@ class MixtureAnswers(DensityMixin, StreamingEstimator):
         return self._model.sample(self._read().parameters, self._checked_number(n_samples), rng_of(self))
 
     @property
-    def _component_family(self) -> Any:
+    def _component_family(self) -> AnyFamily:
         """The family of the components, without what there may be beside them."""
         return self._model.family
 

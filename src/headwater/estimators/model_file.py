@@ -36,7 +36,9 @@ MOST_UNSEEN = 10**4  # components of a model that is still in its warm-up, besid
 PRIVATE = {"_runtime", "_metadata_request"}
 
 
-def pack(model: StreamingEstimator, raw_rows: bool = True, extra: object = None, answers: bool = True) -> tuple[Any, Any]:
+def pack(
+    model: StreamingEstimator, raw_rows: bool = True, extra: object = None, answers: bool = True
+) -> tuple[dict[str, object], dict[str, AnyArray]]:
     """Return header and arrays of the file of a model."""
     check_is_fitted(model)
     runtime: Runtime = model._runtime
@@ -91,7 +93,7 @@ def _write_rival(writer: Writer, rival: Runtime) -> dict[str, object]:
     return {"n_components": k, "state": write_state(writer, rival.learner, rival.state, f"rivals/{k}")}
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value: Any) -> object:
     return value.to_dict() if hasattr(value, "to_dict") else dict(value)
 
 
@@ -258,7 +260,7 @@ def to_bytes(model: StreamingEstimator) -> bytes:
     return container.to_bytes(*pack(model, answers=False))
 
 
-def from_bytes(data: bytes, **functions: object) -> Any:
+def from_bytes(data: bytes, **functions: object) -> StreamingEstimator:
     """Return the model of the bytes of a file."""
     return _made(*container.from_bytes(data), functions, "the model")
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from headwater.core.batch import NO_SEQUENCES, Batch
 from headwater.core.statistics import Array
@@ -71,7 +70,7 @@ class Follower:
             self._carry = chain._model.follow(self._parameters, batch, self._carry, scores, states, chain._threads)
         return scores, states
 
-    def _sequences(self, rows: int, lengths: Values, key: Key) -> Any:
+    def _sequences(self, rows: int, lengths: Values, key: Key) -> NDArray[np.int64]:
         if lengths is not None:
             sizes = check_lengths(lengths, rows)
             numbered = -1 - self._complete - np.arange(len(sizes))  # negative: complete, and not carried on

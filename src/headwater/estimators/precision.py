@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from headwater.estimators.traits import Taken
 DTYPES = ("float32", "float64")  # that may be asked for by name
 
 
-def dtype_of(X: Rows) -> np.dtype[Any] | None:
+def dtype_of(X: Rows) -> np.dtype | None:
     """Return the type of rows as they came: of a frame that of all its columns, None if they differ or are no numbers."""
     values = values_of(X)
     found = getattr(values, "dtype", None)
@@ -26,14 +26,22 @@ def dtype_of(X: Rows) -> np.dtype[Any] | None:
     return found if isinstance(found, np.dtype) else None
 
 
-class NarrowRows:
+if TYPE_CHECKING:
+    from headwater.estimators.mixture import MixtureEstimator as Beside
+else:
+    Beside = object  # the classes with these answers have the other methods of mixtures from another base
+
+
+class NarrowRows(Beside):
     """Base of the mixtures that take a `dtype`. A subclass says which models are large enough for products in float32."""
+
+    dtype: str | None
 
     def _is_large(self, width: int) -> bool:
         """Whether E-steps are products of matrices, so that narrow rows are worth their own."""
         return False
 
-    def _checked(self: Any, X: Taken) -> Matrix:
+    def _checked(self, X: Taken) -> Matrix:
         """Return the rows of a chunk, in the type that products are to be taken in, or refuse them."""
         rows = check_rows(X, owner=type(self).__name__, gaps=self._takes_gaps, narrow=True)
         if not isinstance(rows, np.ndarray):
@@ -42,7 +50,7 @@ class NarrowRows:
             return doubles(rows)
         return rows.astype(np.float32) if self.dtype == "float32" and rows.dtype.char not in NARROW else rows
 
-    def _in_precision(self: Any, X: Rows, answer: Array) -> Array:
+    def _in_precision(self, X: Rows, answer: Array) -> Array:
         """Return an answer about rows in float32 if these are, or if the model is to answer so."""
         short = dtype_of(X) == np.float32 if self.dtype is None else self.dtype == "float32"
         return answer.astype(np.float32) if short else answer

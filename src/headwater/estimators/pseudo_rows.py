@@ -5,7 +5,7 @@ Each function returns the rows (m, d) and shares (m, K): what part of a row of e
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,11 +17,14 @@ from headwater.families.multinomial_geometry import row_lengths
 from headwater.families.regression import Regression
 from headwater.families.regression_records import RegressionParameters
 
+if TYPE_CHECKING:
+    from headwater.families.gaussian_records import GaussianParameters
+
 TELLING_ROWS = 3  # for each component; fewer do not show the inputs for which its regression holds
 CENTRE = 1.0  # weight of the centre among the sigma points, beside 1 for each column
 
 
-def gaussian_rows(family: Gaussian, parameters: Any) -> tuple[Array, Array]:
+def gaussian_rows(family: Gaussian, parameters: GaussianParameters) -> tuple[Array, Array]:
     """Sigma points: a centre and two points along each column of a root, which have mean and covariance of the component."""
     means, covariances = family.means(parameters), family.covariances(parameters)
     k, width = means.shape

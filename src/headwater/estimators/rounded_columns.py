@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -11,13 +11,16 @@ from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix
 
+if TYPE_CHECKING:
+    from headwater.estimators.mixture_answers import MixtureAnswers
+
 NO_STEPS = (
     "cells=True adds the logarithms of the steps of the columns, and this model knows none: learn it with resolution='auto', "
     "or give the steps"
 )
 
 
-def prior_steps(prior: Any) -> Array | None:
+def prior_steps(prior: object) -> Array | None:
     """Return the steps (d,) of the columns in their own units, as a prior of components has them; None if it has none."""
     steps: Array | None = getattr(prior, "steps", None)
     units = getattr(prior, "units", np.empty(0))
@@ -34,7 +37,7 @@ def cell_volumes(steps: Array | None, X: Matrix) -> Array:
     return ~np.isnan(values) @ logs
 
 
-def known_prior(model: Any) -> Any:
+def known_prior(model: MixtureAnswers) -> object:
     """Return the prior of the components, in a model that was learned."""
     check_is_fitted(model)
     return model._component_part(model._read().belief[0].components)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -68,13 +68,13 @@ class RowHooks(BaseEstimator, ABC):
     def _note_new_columns(self, X: Taken) -> None:
         """Take note of the names of columns that were learned and not known before."""
 
-    def _check_merge(self, other: object) -> None:
+    def _check_merge(self, other: Self) -> None:
         """Refuse to be merged with another model of this class, where more than parameters must agree."""
 
-    def _share_columns(self, other: object) -> None:
+    def _share_columns(self, other: Self) -> None:
         """Take over the columns of another model, if the learner depends on them."""
 
-    def _aligned_models(self, models: Sequence[Any]) -> list[Any]:
+    def _aligned_models(self, models: Sequence[Self]) -> list[Self]:
         """Return models that are to be merged, of which this is the first, in one width and with one numbering of symbols."""
         width = max(model.n_features_in_ for model in models)
         if not all(model._vocabulary_is_open for model in models):

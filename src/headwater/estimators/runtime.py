@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, cast
 
 from headwater.core.average import AVERAGE
 from headwater.core.batch import Batch, join_batches
 from headwater.core.batch_fit import resume_start
-from headwater.core.contracts import NO_SCORES, Start
+from headwater.core.contracts import NO_SCORES, Start, chain_of
 from headwater.core.delta import Delta
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.learner import Learner
@@ -24,8 +24,9 @@ from headwater.core.plan import Plan
 from headwater.core.sequences import OpenRows, end_sequence
 from headwater.core.shards import Shards
 from headwater.core.state import State, Stream, Summary, WarmUp
-from headwater.core.statistics import Array
+from headwater.core.statistics import Array, Params, Prior, Stats
 from headwater.core.steps import EMPTY, Partial, refresh, report_parameters
+from headwater.core.values import Index
 from headwater.core.warm_up import milestone_parameters, plant, rows_to_wait
 from headwater.estimators.race import Race
 from headwater.estimators.reading import Cache, Folded, Reading
@@ -39,7 +40,7 @@ NO_PARAMETERS: Mapping[str, object] = {}
 
 
 @dataclass(frozen=True, eq=False)
-class Runtime:
+class Runtime(Generic[Prior, Stats, Params]):
     """A learner, its state, and the parameters of the estimator when the learner was made, `made_with`.
 
     Where n_components="auto" holds a race, `rivals` are the Runtimes of those that run; the learner and the state are the
@@ -47,11 +48,11 @@ class Runtime:
     """
 
     learner: Learner
-    state: State
+    state: WarmUp | Stream[Prior, Stats, Params]
     made_with: Mapping[str, Any] = field(default_factory=dict)
     race: Race | None = None
     rivals: tuple[Runtime, ...] = ()
-    cache: Cache = field(default_factory=Cache, repr=False)
+    cache: Cache[Params] = field(default_factory=Cache, repr=False)
 
     # Making one
 
@@ -162,7 +163,7 @@ class Runtime:
         return self.state.base.lineage if isinstance(self.state, Stream) else None
 
     @property
-    def prior(self) -> Any:
+    def prior(self) -> Prior | None:
         """The prior that the warm-up ended with; None before."""
         return self.state.base.prior if isinstance(self.state, Stream) else None
 
@@ -197,7 +198,7 @@ class Runtime:
         unfolded = getattr(self.state, "unfolded", None)
         return self.waiting_rows + (unfolded.rows if isinstance(unfolded, OpenRows) else 0)
 
-    def folded(self) -> tuple[Folded, ...]:
+    def folded(self) -> tuple[Folded[Prior, Stats, Params], ...]:
         """What was folded so far, of each part of the stream; empty in the warm-up."""
         if isinstance(self.state, WarmUp):
             return ()
@@ -214,7 +215,7 @@ class Runtime:
 
     # Reading
 
-    def read(self) -> Reading:
+    def read(self) -> Reading[Prior, Stats, Params]:
         """Return what the user sees, made once. A stream that refines itself, or grows, may search here for a better fit."""
         cache = self.cache
         if cache.reading is None:
@@ -223,11 +224,11 @@ class Runtime:
             cache.reading = Reading(plan, stream, report_parameters(plan, stream))
         return cache.reading
 
-    def quick_parameters(self) -> Any:
+    def quick_parameters(self) -> Params:
         """Reported parameters as of the last refresh: what one-row calls read, without ending or folding anything."""
         state, cache = self.state, self.cache
         if isinstance(state, WarmUp):
-            return milestone_parameters(self.learner.plan, state)
+            return cast(Params, milestone_parameters(self.learner.plan, state))
         known = _folded_part(state)
         quick = cache.quick
         if quick is None or quick[0] is not known:
@@ -235,15 +236,15 @@ class Runtime:
             quick = cache.quick = (known, report(self.learner.plan, folded))
         return quick[1]
 
-    def parameters_at(self, width: int) -> Any:
+    def parameters_at(self, width: int) -> Params:
         """Reported parameters for rows that are wider than those learned."""
         plan = replace(self.learner, width=width).plan
         return report(plan, widen(plan, self.state))
 
-    def position(self) -> tuple[Any, Any]:
+    def position(self) -> tuple[Params, object]:
         """Parameters of the last refresh, and what is known of open sequences under them."""
         parameters, state, cache = self.quick_parameters(), self.state, self.cache
-        opened: Any = OpenRows() if isinstance(state, WarmUp) else state.unfolded
+        opened = OpenRows() if isinstance(state, WarmUp) else _open_rows(state)
         rows = [self.waiting_batch()] if isinstance(state, WarmUp) else [*opened.waiting]
         number = sum(map(len, rows))
         known = cache.carry
@@ -251,8 +252,7 @@ class Runtime:
             known = (parameters, 0, opened.carry)
         _, followed, carry = known
         if followed < number:
-            chain: Any = self.learner.model
-            carry = chain.follow(parameters, join_batches(rows)[followed:], carry)
+            carry = chain_of(self.learner.model).follow(parameters, join_batches(rows)[followed:], carry)
             cache.carry = (parameters, number, carry)
         return parameters, carry
 
@@ -301,7 +301,7 @@ class Runtime:
         """Return a Runtime that goes on without a reservoir."""
         return self.change(lambda plan, state: stop_search(plan, state) if isinstance(state, Stream) else state)
 
-    def select(self, learner: Learner, components: Any, made_with: Mapping[str, object]) -> Runtime:
+    def select(self, learner: Learner, components: Index, made_with: Mapping[str, object]) -> Runtime:
         """Return a Runtime with some of the components, as they are read."""
         return Runtime(learner, select_components(learner.plan, self.read().stream, components), made_with)
 
@@ -380,5 +380,10 @@ def _close(state: State, sequence: int) -> State:
     """Return the state after the end of an open sequence: what comes next is another one."""
     if isinstance(state, WarmUp):
         return replace(state, buffer=state.buffer.map(lambda batch: end_sequence(batch, sequence)))
-    opened: Any = state.unfolded
-    return replace(state, unfolded=opened.close(sequence))
+    return replace(state, unfolded=_open_rows(state).close(sequence))
+
+
+def _open_rows(stream: Stream) -> OpenRows:
+    """What a stream of sequences has begun."""
+    assert isinstance(stream.unfolded, OpenRows)
+    return stream.unfolded

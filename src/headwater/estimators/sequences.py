@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from headwater.core.values import Settings
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
@@ -39,7 +41,7 @@ def check_merged_symbols(model: StreamingEstimator, other: object) -> None:
         )
 
 
-def _other_symbol(found: Any, known: Any) -> tuple[str, str] | None:
+def _other_symbol(found: Settings | None, known: Settings | None) -> tuple[str, str] | None:
     """The first two symbols that differ and have the same number, if there are any."""
     symbols = [(schema or {}).get("symbols") or () for schema in (found, known)]
     return next(((one, other) for one, other in zip(*symbols, strict=False) if one != other), None)
@@ -91,9 +93,9 @@ def _list_sequences(X: Rows) -> object:
     return tuple(X) if len(X) and np.isscalar(X[0]) else list(X)
 
 
-def _symbols(values: Any, name: str) -> NDArray[np.int64]:
+def _symbols(values: Values, name: str) -> NDArray[np.int64]:
     empty = hasattr(values, "__len__") and len(values) == 0
-    array: Any = np.empty(0) if empty else np.asarray(_numbers(values, name))
+    array = np.empty(0) if empty else np.asarray(_numbers(values, name))
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

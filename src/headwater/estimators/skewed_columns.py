@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from headwater.core.statistics import Array
 from headwater.estimators.column_kinds import GAMMA, LOGNORMAL, ZERO_GAMMA, ZERO_LOGNORMAL, ZERO_POISSON
+from headwater.families.family import AnyFamily
 from headwater.families.gamma_columns import GammaColumns, GammaParameters
 from headwater.families.log_normal import LogNormal, LogNormalParameters
-from headwater.families.product import AnyFamily, ProductParameters
+from headwater.families.product import ProductParameters
 from headwater.families.zero_inflated import ZeroInflated
 from headwater.families.zero_inflated_poisson import ZeroInflatedPoisson, ZeroInflatedPoissonParameters
 
@@ -28,7 +28,7 @@ def skewed_families(n_components: int, prior_rows: float, kinds: Sequence[str]) 
     }
 
 
-def column_values(parameters: Any, names: Sequence[str]) -> dict[str, dict[str, Array]]:
+def column_values(parameters: object, names: Sequence[str]) -> dict[str, dict[str, Array]]:
     """Return the parameters (K,) of each of these columns by their names; nothing for columns that are not skewed."""
     if isinstance(parameters, LogNormalParameters):
         found = {"log_mean": parameters.means, "log_deviation": 1.0 / np.sqrt(parameters.precisions)}
@@ -46,7 +46,7 @@ def column_values(parameters: Any, names: Sequence[str]) -> dict[str, dict[str, 
     return {name: {word: values[:, at] for word, values in found.items()} for at, name in enumerate(names)}
 
 
-def skewed_indicators(parameters: Any, names: Sequence[str]) -> list[tuple[str, Array, Array]]:
+def skewed_indicators(parameters: object, names: Sequence[str]) -> list[tuple[str, Array, Array]]:
     """Return name, mean and variance (K,) of what tells components apart in these columns.
 
     Of log-normal columns that is the logarithm: a mean of numbers with such a tail says little.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from headwater.core.values import Row, Rows, Values
 from headwater.estimators.calls import answers_at_once, answers_by_chunk, answers_by_score, reads
 from headwater.estimators.factor_model import FactorEstimator
 from headwater.estimators.seeds import rng_of
+from headwater.models.spectra import Spectra, SpectraParameters
 
 Weights = Literal["mean", "map", "ml"]
 
@@ -188,14 +189,14 @@ class SpectraAnswers(FactorEstimator):
             The weights they were drawn with.
         """
         n_samples = self._checked_number(n_samples)
-        model: Any = self._model
+        model = cast(Spectra, self._model)
         parameters = self._read().parameters
         X, weights = model.sample(parameters, n_samples, rng_of(self))
         return X, weights * self._units(parameters)
 
-    def _weights(self, batch: Batch, inference: Any) -> Array:
+    def _weights(self, batch: Batch, inference: str) -> Array:
         """Weights in units in which their scale is 1."""
-        model: Any = self._model
+        model = cast(Spectra, self._model)
         parameters = self._read().parameters
         if inference == "mean":
             return model.posterior(parameters, batch, self._threads)
@@ -203,7 +204,7 @@ class SpectraAnswers(FactorEstimator):
             raise ValueError(f"inference must be 'mean', 'map' or 'ml', got {one_line(inference)}")
         return model.mode(parameters, batch, inference == "ml", self._threads)
 
-    def _units(self, parameters: Any) -> Array:
+    def _units(self, parameters: SpectraParameters) -> Array:
         """Scales of the weights as the user sees them."""
         scale = self._runtime.made_with["weight_scale"]
         return np.array(parameters.scales) if isinstance(scale, str) else np.full(len(parameters.scales), float(scale))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from headwater.core.match import Match, MergeReport
 from headwater.diagnostics.distributed_report import DistributedReport
@@ -17,6 +18,9 @@ from headwater.estimators.race import BLOCK, Race, Rival, Tally
 from headwater.estimators.stored_parameters import shape_of
 from headwater.estimators.table_schema import TableSchema
 from headwater.io.files.records import Damaged, Reader
+
+if TYPE_CHECKING:
+    from headwater.core.values import AnyArray
 
 # What is learned beside the state, and how it is read. A reader gets the reader of arrays, the tree, and a path.
 Read = Callable[[Reader, object, str], object]
@@ -30,9 +34,10 @@ def _names(reader: Reader, tree: object, path: str) -> object:
     return np.array([reader.expect(one, str, path) for one in reader.items(tree, path)], dtype=object)
 
 
-def _schema(reader: Reader, tree: Any, path: str) -> object:
+def _schema(reader: Reader, tree: object, path: str) -> object:
     """What JSON knows, as it is; those who read rows by it check it, and all others use the names of symbols alone."""
-    schema, symbols = reader.expect(tree, dict, path), tree.get("symbols")
+    schema = reader.expect(tree, dict, path)
+    symbols = schema.get("symbols")
     if symbols is not None and not (type(symbols) is list and all(type(one) is str for one in symbols)):
         raise Damaged(f"{path}/symbols must be a list of names, got {symbols!r:.40}")
     return schema
@@ -72,7 +77,7 @@ def _read_open(reader: Reader, tree: object, path: str) -> dict[object, int]:
     return found
 
 
-def _vector(reader: Reader, tree: object, path: str, dtype: Any = np.float64) -> Any:
+def _vector(reader: Reader, tree: object, path: str, dtype: DTypeLike = np.float64) -> AnyArray:
     return reader.array(tree, path, dtype, (None,))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -210,7 +210,7 @@ class StudentMixture(GapAnswers, FamilyMixture):
 
     @property
     def _student(self) -> Student:
-        family: Any = self._model.family
+        family = self._model.family
         assert isinstance(family, Student)
         return family
 

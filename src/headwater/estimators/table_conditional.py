@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from headwater.estimators.column_kinds import BERNOULLI
 from headwater.estimators.column_place import find_column
 from headwater.estimators.conditional import Conditional
 from headwater.estimators.table_schema import TableSchema
+
+if TYPE_CHECKING:
+    from headwater.estimators.table_mixture import TableMixture
 
 
 class TableConditional:
@@ -56,7 +59,7 @@ class TableConditional:
     (['cash', 'card'], [[0.1, 0.9]])
     """
 
-    def __init__(self, law: Conditional, schema: TableSchema, columns: Sequence[str], model: Any) -> None:
+    def __init__(self, law: Conditional, schema: TableSchema, columns: Sequence[str], model: TableMixture) -> None:
         self._law, self._schema, self._model = law, schema, model
         self.columns = tuple(map(str, columns))
         self.missing, self.weights, self.log_marginal, self.variance = law.missing, law.weights, law.log_marginal, law.variance

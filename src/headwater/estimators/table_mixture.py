@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from sklearn.base import clone
 from headwater.core.batch import Batch
 from headwater.core.chunk import Chunk
 from headwater.core.learner import Learner
-from headwater.core.statistics import Array
+from headwater.core.statistics import Array, Params, Prior, Stats
 from headwater.core.validation import check_names, check_weights, check_width
 from headwater.core.values import Matrix, Row, Rows, Values
 from headwater.diagnostics.block_intervals import block_intervals
@@ -40,8 +40,13 @@ from headwater.estimators.table_schema import (
 )
 from headwater.estimators.traits import Taken
 from headwater.families.category_tables import CategoryParameters
+from headwater.families.family import Family
 
 NO_VALUES = "X must have at least one row with a value, got missing values only"
+
+
+# Family, prior and totals of a block of columns.
+BeliefBlock: TypeAlias = tuple[Family[Prior, Stats, Params], Prior, Stats]
 
 
 class TableMixture(GapAnswers, FamilyMixture):
@@ -87,7 +92,7 @@ class TableMixture(GapAnswers, FamilyMixture):
             self._schema = schema
         return EncodedChunk(rows, columns=names)
 
-    def _share_columns(self, other: Any) -> None:
+    def _share_columns(self, other: Self) -> None:
         if "_schema" in other.__dict__:
             self._schema = other._schema
 
@@ -189,7 +194,7 @@ class TableMixture(GapAnswers, FamilyMixture):
         return [str(name) for name in column_names(self, self.n_features_in_)]
 
     @reads
-    def sample(self, n_samples: int = 1) -> tuple[Any, NDArray[np.int64]]:
+    def sample(self, n_samples: int = 1) -> tuple[Matrix, NDArray[np.int64]]:
         """Draw rows from the mixture.
 
         Parameters
@@ -254,7 +259,7 @@ class TableMixture(GapAnswers, FamilyMixture):
         return component_intervals(level, self.weight_concentration_, values, "values", names)
 
     @abstractmethod
-    def _belief_blocks(self, prior: Any, totals: Any) -> list[tuple[Any, Any, Any]]:
+    def _belief_blocks(self, prior: Any, totals: Any) -> list[BeliefBlock]:
         """Return family, prior and totals of each block of columns."""
 
     @abstractmethod
@@ -282,7 +287,7 @@ class TableMixture(GapAnswers, FamilyMixture):
 
     # Merging
 
-    def _aligned_models(self, models: Sequence[Any]) -> list[Any]:
+    def _aligned_models(self, models: Sequence[Self]) -> list[Self]:
         """Return the models with one codebook, that of the first and what the others know beside it."""
         if any(model._schema.kinds != models[0]._schema.kinds for model in models):
             raise ValueError("models must have columns of the same kinds to be merged")

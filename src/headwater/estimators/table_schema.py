@@ -15,7 +15,7 @@ from headwater.core.chunk import Chunk
 from headwater.core.statistics import LARGEST, Array
 from headwater.core.table_rows import TableRows
 from headwater.core.validation import check_shape
-from headwater.core.values import AnyArray, Rows
+from headwater.core.values import AnyArray, Rows, Values
 from headwater.estimators.codebook import NUMBER, Codebook, Levels, as_arrow
 from headwater.estimators.column_kinds import AMOUNTS, BERNOULLI, CATEGORICAL, COUNTS, GAMMA, IGNORED, LOGNORMAL
 
@@ -96,7 +96,7 @@ class TableSchema:
             return np.column_stack([_as_numbers(one) for one in columns])
         return np.column_stack([np.asarray(one, dtype=object) for one in columns])
 
-    def decode(self, rows: Array) -> list[Any]:
+    def decode(self, rows: Array) -> list[Values]:
         """Return the columns of rows: numbers, categories or booleans."""
         levels = dict(zip(self.codebook.columns, self.codebook.levels, strict=True))
         return [
@@ -110,7 +110,7 @@ class TableColumns:
     """Columns as they are, side by side, with names or without."""
 
     names: list[str] | None
-    columns: list[Any]
+    columns: list[Values]
 
     def __len__(self) -> int:
         return _n_rows(self.columns)

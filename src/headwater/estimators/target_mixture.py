@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from headwater.estimators.calls import (
 )
 from headwater.estimators.describers.mixture import TargetDescriber
 from headwater.estimators.target_rows import Pair, TargetRows
+from headwater.families.regression import Regression
 
 
 class TargetMixture(RegressorMixin, TargetRows):
@@ -260,7 +261,7 @@ class TargetMixture(RegressorMixin, TargetRows):
         if y is not None:
             return super().predict_proba(Pair(X, y))
         parameters = self._read().parameters
-        family: Any = self._model.family
+        family = cast(Regression, self._model.family)
         return family.shares(parameters.components, parameters.log_weights, self._inputs(X), self._threads)
 
     @learns_at_once

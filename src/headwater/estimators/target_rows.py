@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -37,9 +36,11 @@ class TargetRows(MixtureEstimator):
     def _chunk(self, X: Rows, y: Values = None) -> Pair:
         return Pair(X, y)
 
-    def _take(self, X: Taken, *arguments: Any, **options: Any) -> tuple[Batch, Learner]:
+    def _take(
+        self, X: Taken, sample_weight: Values, labels: Values, reset: bool, going_on: bool | None = None
+    ) -> tuple[Batch, Learner]:
         refuse_lost(X.X)
-        return super()._take(X, *arguments, **options)
+        return super()._take(X, sample_weight, labels, reset, going_on)
 
     def _checked(self, chunk: Taken) -> Array | GappedRows:
         owner = type(self).__name__
@@ -61,7 +62,7 @@ class TargetRows(MixtureEstimator):
             raise ValueError(f"X contains NaN (first in row {row}): {NO_GATE}")
         return inputs
 
-    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Array:
+    def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Array | GappedRows:
         if not isinstance(x, Pair):
             return check_row(x, names, width)
         if self._takes_gaps:
@@ -74,14 +75,14 @@ class TargetRows(MixtureEstimator):
         row[0, -1] = y
         return row
 
-    def _checked_gapped_one(self, x: Pair, names: Sequence[str] | None, width: int | None) -> Any:
+    def _checked_gapped_one(self, x: Pair, names: Sequence[str] | None, width: int | None) -> Array | GappedRows:
         inputs = check_row(x.X, names, width, gaps=True)
         values, y = inputs.values if isinstance(inputs, GappedRows) else inputs, x.y
         target = check_target([np.nan if y is None else y], 1, type(self).__name__, gaps=True)
         rows = np.column_stack([values, target])
         return GappedRows.of(rows) if np.isnan(rows).any() else rows
 
-    def _aligned(self, rows: Any) -> Any:
+    def _aligned(self, rows: Matrix) -> Matrix:
         if rows.shape[1] - 1 != self.n_features_in_:
             check_width(np.empty((0, rows.shape[1] - 1)), self.n_features_in_, type(self).__name__)
         return rows

@@ -6,7 +6,7 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from headwater.estimators.documents import DocumentReader
 from headwater.estimators.factor_model import FactorEstimator
 from headwater.estimators.traits import Taken
 from headwater.models.topics import TopicParameters
+
+if TYPE_CHECKING:
+    from headwater.core.state import State
 
 
 class TopicColumns(DocumentReader, FactorEstimator):
@@ -109,7 +112,7 @@ class TopicColumns(DocumentReader, FactorEstimator):
     def _quick_parameters(self, width: int) -> TopicParameters:
         return self._seen_by(width) if width > self.n_features_in_ else super()._quick_parameters(width)
 
-    def _resumed(self, learner: Learner) -> Any:
+    def _resumed(self, learner: Learner) -> State | None:
         """The state that a `fit` goes on from; an open vocabulary may have grown since."""
         if self.vocabulary == "open" and learner.width > self.n_features_in_:
             return self._runtime.with_learner(learner, {}).state

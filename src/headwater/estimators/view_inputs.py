@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,9 @@ from headwater.estimators.conditional import Conditional
 from headwater.estimators.gap_rows import read_gaps
 from headwater.estimators.table_conditional import TableConditional
 from headwater.estimators.table_schema import TableColumns, TableSchema, split_table
+
+if TYPE_CHECKING:
+    from headwater.estimators.gap_answers import GapAnswers
 
 
 class Inputs(ABC):
@@ -35,15 +38,15 @@ class Inputs(ABC):
         """Number of rows."""
 
     @abstractmethod
-    def blank(self, model: Any, column: str | int, kind: str) -> Any:
+    def blank(self, model: GapAnswers, column: str | int, kind: str) -> GapAnswers:
         """Return a mixture that has learned nothing, of rows with one more column, of this kind."""
 
     @abstractmethod
-    def with_column(self, place: int, name: str | None, values: Any) -> Any:
+    def with_column(self, place: int, name: str | None, values: AnyArray | float) -> Rows:
         """Return the rows with one more column."""
 
     @abstractmethod
-    def gaps(self) -> Any:
+    def gaps(self) -> AnyArray | float:
         """Return a column that is missing in every row."""
 
     @abstractmethod
@@ -67,11 +70,11 @@ class NumberInputs(Inputs):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def blank(self, model: Any, column: str | int, kind: str) -> Any:
+    def blank(self, model: GapAnswers, column: str | int, kind: str) -> GapAnswers:
         """Return a mixture that has learned nothing."""
         return clone(model)
 
-    def with_column(self, place: int, name: str | None, values: Any) -> Chunk:
+    def with_column(self, place: int, name: str | None, values: AnyArray | float) -> Chunk:
         """Return the rows with one more column."""
         names = None
         if name is not None and self.names is not None:
@@ -102,11 +105,11 @@ class TableInputs(Inputs):
     def __len__(self) -> int:
         return len(self.table)
 
-    def blank(self, model: Any, column: str | int, kind: str) -> Any:
+    def blank(self, model: GapAnswers, column: str | int, kind: str) -> GapAnswers:
         """Return a mixture that has learned nothing."""
         return model._to_predict(column, kind)
 
-    def with_column(self, place: int, name: str | None, values: Any) -> TableColumns:
+    def with_column(self, place: int, name: str | None, values: AnyArray | float) -> TableColumns:
         """Return the rows with one more column."""
         return self.table.with_column(place, name, values)
 
@@ -118,7 +121,7 @@ class TableInputs(Inputs):
         """Refuse nothing: tables have gaps."""
 
 
-def read_inputs(model: Any, X: Rows, owner: str) -> Inputs:
+def read_inputs(model: GapAnswers, X: Rows, owner: str) -> Inputs:
     """Return rows without the column that is predicted, as a model takes them."""
     if model._traits.takes_tables:
         return TableInputs(TableColumns(*split_table(X, owner)))

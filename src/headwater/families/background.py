@@ -9,12 +9,13 @@ Beta(w g, w (1 - g)), whose mean is g; where a mode is read out, one is added to
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, digamma
 
+from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch
 from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
@@ -25,9 +26,10 @@ from headwater.families.background_records import (
     BackgroundPrior,
     BackgroundStatistics,
 )
+from headwater.families.capabilities import AnswersGaps
 from headwater.families.components import ComponentStatistics
 from headwater.families.conditional_law import ConditionalLaw, Mask
-from headwater.families.family import EMPTY, EMPTY_TABLE, Family
+from headwater.families.family import EMPTY, EMPTY_TABLE, AnyFamily, Family
 from headwater.families.geometry import RowGeometry
 from headwater.families.posterior import posterior
 from headwater.families.soundness import IMPOSSIBLE, NO_PARAMETERS, NO_PRIOR, TOLERANCE, find_count_problem
@@ -36,8 +38,6 @@ from headwater.kernels.parallel import run_slabs
 
 GUESS, GUESS_ROWS = 0.01, 1.0  # share of the background before rows say more, and what the guess is worth
 LEAST_SHARE, MOST_SHARE = 1e-9, 0.5  # so that a background may come back, and is never the greater part
-
-AnyFamily = Family[Any, Any, Any]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Background(Family[BackgroundPrior, BackgroundStatistics, BackgroundParamet
         return self.components.readouts - {"match_moments"}
 
     @property
-    def stream_readout(self) -> str:
+    def stream_readout(self) -> StreamReadout:
         return self.components.stream_readout
 
     @property
@@ -281,9 +281,7 @@ class Background(Family[BackgroundPrior, BackgroundStatistics, BackgroundParamet
 
     def conditional(self, parameters: BackgroundParameters, X: Matrix, missing: Mask) -> ConditionalLaw:
         """Return the law of missing columns under each component: rows of the background are not completed."""
-        family: Any = self.components
-        law: ConditionalLaw = family.conditional(parameters.components, X, missing)
-        return law
+        return cast(AnswersGaps, self.components).conditional(parameters.components, X, missing)
 
     # Components
 

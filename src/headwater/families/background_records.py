@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,7 @@ class BackgroundStatistics(ComponentStatistics):
 class BackgroundPrior:
     """The prior of the components, where columns lie, and Beta parameters of the share of the background."""
 
-    components: Any
+    components: object
     law: WideLaw
     inside: float
     outside: float
@@ -50,7 +50,7 @@ class BackgroundPrior:
 class BackgroundParameters:
     """The parameters of the components, where columns lie, and log-shares of background and components, or expectations."""
 
-    components: Any
+    components: object
     law: WideLaw
     log_background: float
     log_rest: float

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, digamma
 
+from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
@@ -63,7 +64,7 @@ class Bernoulli(ColumnFamily[BetaPrior, BernoulliStatistics, BernoulliParameters
         return super().readouts | {"predictive"}
 
     @property
-    def stream_readout(self) -> str:
+    def stream_readout(self) -> StreamReadout:
         """Means stream best: variational Bayes underrates what a component has rarely seen."""
         return "mean"
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
+from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
@@ -67,7 +68,7 @@ class CategoryTables(Family[CategoryPrior, CategoryStatistics, CategoryParameter
         return super().readouts | {"predictive"}
 
     @property
-    def stream_readout(self) -> str:
+    def stream_readout(self) -> StreamReadout:
         """Means stream best: variational Bayes underrates what a component has rarely seen."""
         return "mean"
 

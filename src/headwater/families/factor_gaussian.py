@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch
 from headwater.core.statistics import LARGEST, Array
 from headwater.core.values import Index, Matrix, Values
@@ -60,7 +61,7 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
         return frozenset({"mode"})
 
     @property
-    def stream_readout(self) -> str:
+    def stream_readout(self) -> StreamReadout:
         """The readout by which algorithm "auto" streams."""
         return "mode"
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Self, cast
+from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch
 from headwater.core.gapped_rows import GappedRows
 from headwater.core.records import arrays_of
@@ -49,7 +50,7 @@ class Family(FamilyCore[Prior, Stats, Params]):
         return frozenset({"mode", "mean", "expect_log"})
 
     @property
-    def stream_readout(self) -> str:
+    def stream_readout(self) -> StreamReadout:
         """The readout by which algorithm "auto" streams."""
         return "expect_log"
 
@@ -339,6 +340,9 @@ class Family(FamilyCore[Prior, Stats, Params]):
             return ""
         totals = cast(Stats, record)
         return find_count_problem(totals.count) or (IMPOSSIBLE if self.find_impossible(totals).any() else "")
+
+
+AnyFamily: TypeAlias = Family[Any, Any, Any]  # of which only itself knows what its records are
 
 
 def collect_by_estep(family: Family[Prior, Stats, Params], parameters: Params, batch: Batch, responsibilities: Array) -> Stats:

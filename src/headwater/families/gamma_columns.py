@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, polygamma
 
+from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
@@ -77,7 +78,7 @@ class GammaColumns(ColumnFamily[GammaColumnsPrior, GammaStatistics, GammaParamet
         return super().readouts | {"predictive"}
 
     @property
-    def stream_readout(self) -> str:
+    def stream_readout(self) -> StreamReadout:
         """Means stream best, as for the other columns that are not Gaussian."""
         return "mean"
 

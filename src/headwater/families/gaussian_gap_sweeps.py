@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from headwater.core.batch import Batch
@@ -41,8 +39,9 @@ def sweep_with_gaps(
 
 
 def sweep_chain_with_gaps(
-    matrix: bool, tied: bool, X: Array, origin: Array, code: int, chain: tuple[Array, ...], prior: PriorTuple, *rest: Any
-) -> tuple[float, Array]:
+    matrix: bool, tied: bool, X: Array, origin: Array, code: int, chain: tuple[Array, ...], prior: PriorTuple,
+    *rest: Array | float | bool,
+) -> tuple[float, Array]:  # fmt: skip
     """Learn the rows of a sequence step by step, where NaN is a gap."""
     rows = (X, np.isnan(X), origin, code, chain, prior)
     if matrix:

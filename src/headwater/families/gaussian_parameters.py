@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
 from headwater.families.gaussian_records import GaussianParameters, GaussianPrior
+
+if TYPE_CHECKING:
+    from headwater.families.gaussian import Gaussian
 
 
 def blank_parameters(origin: Array, n_components: int, factor_shape: tuple[int, ...]) -> GaussianParameters:
@@ -61,3 +66,13 @@ def refuse_singular(pivots: int, prior: GaussianPrior) -> None:
             "instance caused by singleton or collapsed samples). Try to decrease the number of components, increase "
             "reg_covar, or scale the input data."
         )
+
+
+def column_variances(family: Gaussian, parameters: GaussianParameters) -> Array:
+    """Return the variance (K, d) of each number in each component."""
+    means, covariances = family.means(parameters), family.covariances(parameters)
+    if family.covariance_type == "full":
+        return np.diagonal(covariances, axis1=1, axis2=2)
+    if family.covariance_type == "tied":
+        return np.broadcast_to(np.diagonal(covariances), means.shape)
+    return np.broadcast_to(covariances if covariances.ndim == 2 else covariances[:, None], means.shape)

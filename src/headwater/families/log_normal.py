@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
+from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
@@ -81,7 +82,7 @@ class LogNormal(ColumnFamily[LogNormalPrior, LogNormalStatistics, LogNormalParam
         return super().readouts | {"predictive"}
 
     @property
-    def stream_readout(self) -> str:
+    def stream_readout(self) -> StreamReadout:
         """Means stream best, as for the other columns that are not Gaussian."""
         return "mean"
 

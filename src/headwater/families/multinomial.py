@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch, SparseRows, drop_zeros
 from headwater.core.statistics import Array
 from headwater.core.values import Index, Matrix
@@ -59,7 +60,7 @@ class Multinomial(Family[MultinomialPrior, Counts, Logs]):
         return True
 
     @property
-    def stream_readout(self) -> str:
+    def stream_readout(self) -> StreamReadout:
         """The readout that streams best; variational Bayes underrates words that a component has rarely seen."""
         return "mean"
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
+from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
@@ -77,7 +78,7 @@ class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | Ga
         return super().readouts | {"predictive"}
 
     @property
-    def stream_readout(self) -> str:
+    def stream_readout(self) -> StreamReadout:
         """Means stream best: variational Bayes underrates columns in which a component has rarely seen an event."""
         return "mean"
 

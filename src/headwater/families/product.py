@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch
 from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array, Statistics
@@ -20,14 +21,13 @@ from headwater.core.values import Index, Matrix, Values
 from headwater.families.capabilities import AnswersGaps
 from headwater.families.components import ComponentStatistics
 from headwater.families.conditional_law import ConditionalLaw, Mask
-from headwater.families.family import Family
+from headwater.families.family import AnyFamily, Family
 from headwater.families.geometry import RowGeometry
 from headwater.families.product_law import ProductLaw
 from headwater.families.soundness import find_count_problem
 from headwater.families.wide_law import WideLaw
 
 Value = TypeVar("Value")
-AnyFamily = Family[Any, Any, Any]
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,11 @@ class ProductStatistics(ComponentStatistics):
             f"{at}/{name}": array for at, block in enumerate(self.blocks) for name, array in block.to_arrays().items()
         }
 
-    def _parts(self) -> Iterator[Any]:
-        yield from (self.from_base, self.count, *self.blocks)
+    def _parts(self) -> Iterator[Array | ComponentStatistics]:
+        return iter((self.from_base, self.count, *self.blocks))
 
     def _combine(self, function: Callable[..., Any], *others: Statistics) -> Self:
-        parts: tuple[Any, ...] = (self, *others)
+        parts = cast(tuple[ProductStatistics, ...], (self, *others))
         blocks = zip(*(part.blocks for part in parts), strict=True)
         return type(self)(
             function(*(part.from_base for part in parts)),
@@ -88,7 +88,7 @@ class ProductStatistics(ComponentStatistics):
 class ProductPrior:
     """The priors of the blocks."""
 
-    blocks: tuple[Any, ...]
+    blocks: tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,9 @@ class Product(Family[ProductPrior, ProductStatistics, ProductParameters]):
         return frozenset.intersection(*(block.family.readouts for block in self.blocks)) - {"match_moments"}
 
     @property
-    def stream_readout(self) -> str:
+    def stream_readout(self) -> StreamReadout:
         """Means, if some block streams by them."""
-        words = {block.family.stream_readout for block in self.blocks}
+        words: set[StreamReadout] = {block.family.stream_readout for block in self.blocks}
         return words.pop() if len(words) == 1 else "mean"
 
     @property

@@ -359,7 +359,9 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         means = self.predictions(parameters, X)
         return means, np.broadcast_to(self.noise_variances(parameters), means.shape)
 
-    def shares(self, parameters: RegressionParameters, log_weights: Array, X: Array, n_threads: int | None = None) -> Array:
+    def shares(
+        self, parameters: RegressionParameters, log_weights: Array, X: Array | GappedRows, n_threads: int | None = None
+    ) -> Array:
         """Probability of each component given the inputs alone (n, K)."""
         if self.gate is None or parameters.gate is None:
             weights = np.exp(log_weights - np.logaddexp.reduce(log_weights))

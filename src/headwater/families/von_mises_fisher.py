@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
@@ -73,7 +74,7 @@ class VonMisesFisher(Family[DirectionPrior, DirectionStatistics, DirectionParame
     mean_precision_prior: float | None = None
 
     @property
-    def stream_readout(self) -> str:
+    def stream_readout(self) -> StreamReadout:
         """Means, which are modes, too: expectations under the belief are integrals, and differ from them by a row or so."""
         return "mean"
 

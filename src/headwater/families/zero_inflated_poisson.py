@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, digamma, gammaln
 
+from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
@@ -75,7 +76,7 @@ class ZeroInflatedPoisson(ColumnFamily[ZeroInflatedPoissonPrior, ZeroInflatedPoi
         return super().readouts | {"predictive"}
 
     @property
-    def stream_readout(self) -> str:
+    def stream_readout(self) -> StreamReadout:
         """Means stream best, as for other counts."""
         return "mean"
 

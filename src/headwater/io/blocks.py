@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from headwater.core.values import Matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +20,7 @@ class Block:
     Where rows between them were left out, `numbers` holds the place of each. `before` counts the rows of earlier sources.
     """
 
-    rows: Any  # a record batch, a matrix, sparse rows, or an array of lines
+    rows: Matrix  # a record batch, a matrix, sparse rows, or an array of lines
     name: str
     first: int
     numbers: NDArray[np.int64] | None = None
@@ -49,7 +52,7 @@ class Block:
         return replace(self, rows=rows, first=self.first + begin, numbers=numbers)
 
 
-def count_rows(rows: Any) -> int:
+def count_rows(rows: Matrix) -> int:
     """Return how many rows there are."""
     if hasattr(rows, "num_rows"):
         return int(rows.num_rows)

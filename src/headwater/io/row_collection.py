@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headwater.core.chunk import COMPANIONS, Chunk, by_sequence
 from headwater.core.table_rows import TableRows, stack_tables
-from headwater.core.values import AnyArray
+from headwater.core.values import AnyArray, Matrix
 from headwater.io.memory_limit import available_memory
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def collect_rows(chunks: Iterable[Chunk], limit: int | None = None, instead: str
     return concatenate_chunks(held)
 
 
-def size_in_bytes(rows: Any) -> int:
+def size_in_bytes(rows: Matrix) -> int:
     """Return the bytes that rows take, dense or sparse."""
     if hasattr(rows, "indptr"):
         return int(rows.data.nbytes + rows.indices.nbytes + rows.indptr.nbytes)

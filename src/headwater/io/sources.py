@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.fs import FileSystem
 
+
 PIPE_PAUSE_SECONDS = 0.02  # without a byte, after which a pipe is said to pause and the rows so far are handed on
 STANDARD_INPUT = "-"
 

@@ -111,6 +111,7 @@ def _colors(model: StreamingEstimator, found: Description, pair: tuple[int, int]
     stacked = tuple(getattr(history, "components", ()))
     if pair is not None:
         gaussians = model._describer.gaussians()
+        assert gaussians is not None
         means = np.asarray(gaussians.means_)[:, pair]
         places = means / np.maximum(np.std(means, axis=0), 1e-300)
         number = len(means)
@@ -131,6 +132,7 @@ def _scatter(
     if pair is None:
         return None
     gaussians = model._describer.gaussians()
+    assert gaussians is not None
     weights, means = np.asarray(gaussians.weights_), np.asarray(gaussians.means_)[:, pair]
     heavy = np.flatnonzero(weights >= DRAWN_WEIGHT * weights.max())
     shown = None if sample is None else sample[~np.isnan(sample).any(axis=1)]

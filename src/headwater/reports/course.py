@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ FENCE = 3.0  # times the distance of the quartiles, beyond which a value is an o
 MARGIN = 0.05  # of the height of a figure
 
 
-def learning_course(model: StreamingEstimator, shades: Sequence[str]) -> dict[str, Any] | None:
+def learning_course(model: StreamingEstimator, shades: Sequence[str]) -> dict[str, object] | None:
     """Return figures of how the model learned, with the numbers beside them; None if nothing is known of it."""
     history = getattr(model, "history_", None)
     if history is not None and len(history.points) > 1 and np.isfinite(history.scores).sum() > 1:
@@ -42,7 +42,7 @@ def learning_course(model: StreamingEstimator, shades: Sequence[str]) -> dict[st
     return {"figures": [(figure(draw, label, "passes", (4.9, 2.3)), label)], "seconds": None, "last": float(bounds[-1])}
 
 
-def _stream_course(history: History, shades: Sequence[str]) -> dict[str, Any]:
+def _stream_course(history: History, shades: Sequence[str]) -> dict[str, object]:
     scored = np.isfinite(history.scores)
     rows, values = history.rows[scored], history.scores[scored]
     label = f"Score of rows before they were learned, over the stream: higher is better{count_cut_off(values)}"

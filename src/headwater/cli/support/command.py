@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import MISSING, fields
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 import typer
 from typer.models import ArgumentInfo, OptionInfo
@@ -33,7 +33,7 @@ def add_command(
     """
     hints = get_type_hints(function, include_extras=True)
     parameters: list[Parameter] = []
-    records: dict[str, type[Any]] = {}
+    records: dict[str, type] = {}
     for parameter in signature(function).parameters.values():
         kind = hints[parameter.name]
         if hasattr(kind, "__dataclass_fields__"):
@@ -81,7 +81,7 @@ def _silence_library() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def _option_parameters(record: type[Any]) -> list[Parameter]:
+def _option_parameters(record: type) -> list[Parameter]:
     hints = get_type_hints(record, include_extras=True)
     return [
         Parameter(
@@ -94,13 +94,12 @@ def _option_parameters(record: type[Any]) -> list[Parameter]:
     ]
 
 
-def _refuse_name_clashes(parameters: Sequence[Parameter], given: Mapping[str, Any], in_place: Sequence[str]) -> None:
+def _refuse_name_clashes(parameters: Sequence[Parameter], given: Mapping[str, object], in_place: Sequence[str]) -> None:
     """Refuse an output that is an input or another output."""
     found = {parameter.name: parameter.annotation.__metadata__[0] for parameter in parameters}
     inputs = {name: _to_list(given[name]) for name, one in found.items() if isinstance(one, ArgumentInfo)}
-    outputs = {
-        name: given[name] for name, one in found.items() if isinstance(one, OptionInfo) and isinstance(given[name], Path)
-    }
+    values = ((name, given[name]) for name, one in found.items() if isinstance(one, OptionInfo))
+    outputs = {name: value for name, value in values if isinstance(value, Path)}
     seen: dict[Path, str] = {}
     for name, output in outputs.items():
         option = (found[name].param_decls or (f"--{name}",))[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,15 @@ from headwater.cli.support.progress import print_left_out, progress_bar, share_o
 from headwater.cli.support.tables import format_for, table_writer
 from headwater.core.chunk import Chunk
 from headwater.core.table_rows import TableRows
+from headwater.core.values import AnyArray, Rows, Settings
 from headwater.diagnostics.component_description import column_names
 from headwater.registry import word_of
 
 if TYPE_CHECKING:
-    from headwater.estimators.base import StreamingEstimator
+    import pyarrow as pa
+
     from headwater.estimators.column_views import ColumnClassifier, ColumnRegressor
+    from headwater.estimators.gap_answers import GapAnswers
     from headwater.io.stream import Stream
 
 
@@ -51,7 +54,7 @@ def write_imputed(
     rng = np.random.default_rng(seed)
     with table_writer(table.output, form) as write, progress_bar(messages, "filling", stream.total_rows) as watch:
         for chunk in stream.arriving():
-            columns, gaps = _impute(model, chunk, method, rng)
+            columns, gaps = _impute(model, chunk, cast(Imputation, method), rng)
             write(_in_order({**columns, **chunk.kept}, order))
             rows, filled, gappy = rows + len(chunk), filled + int(gaps.sum()), gappy + int(gaps.any(axis=1).sum())
             watch(chunk.start + len(chunk), share=share_of_bytes_read(stream))
@@ -62,7 +65,12 @@ def write_imputed(
         print_json({"output": str(table.output), "rows": rows, "rows_with_gaps": gappy, "values_filled": filled})
 
 
-def _impute(model: Any, chunk: Chunk, method: str, rng: np.random.Generator) -> tuple[dict[str, Any], NDArray[np.bool_]]:
+Imputation: TypeAlias = Literal["mean", "mode", "sample"]
+
+
+def _impute(
+    model: GapAnswers, chunk: Chunk, method: Imputation, rng: np.random.Generator
+) -> tuple[dict[str, object], NDArray[np.bool_]]:
     """Return the columns of a chunk without gaps, and the entries (n, d) that were filled."""
     if isinstance(chunk.X, TableRows):
         before = chunk.X.table
@@ -74,7 +82,7 @@ def _impute(model: Any, chunk: Chunk, method: str, rng: np.random.Generator) -> 
     return dict(zip(column_names(model, found.shape[1]), found.T, strict=True)), gaps
 
 
-def _nulls(column: Any) -> NDArray[np.bool_]:
+def _nulls(column: pa.ChunkedArray) -> NDArray[np.bool_]:
     return np.asarray(column.is_null(nan_is_null=True).to_numpy(), dtype=np.bool_)
 
 
@@ -114,7 +122,7 @@ def write_predictions(
         print_json({"output": str(table.output), "rows": rows, "column": column})
 
 
-def _view(model: Any, place: int, classes: Sequence[str] | None) -> ColumnRegressor | ColumnClassifier:
+def _view(model: GapAnswers, place: int, classes: Sequence[str] | None) -> ColumnRegressor | ColumnClassifier:
     """Return the predictor of the column: a classifier if it holds categories or flags, or if classes were named."""
     from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL
 
@@ -138,12 +146,13 @@ def _number(text: str) -> float:
         raise usage_error(f"--classes must be numbers, separated by commas, got {text!r}") from None
 
 
-def _predictions(view: Any, X: Any, level: float) -> dict[str, Any]:
+def _predictions(view: ColumnRegressor | ColumnClassifier, X: Rows, level: float) -> dict[str, AnyArray]:
     """Return mean and interval of the column, or its most probable value and the probability of each."""
+    from headwater.estimators.column_views import ColumnRegressor
     from headwater.estimators.view_inputs import read_inputs
 
     inputs = read_inputs(view.model_, X, type(view).__name__)
-    if not hasattr(view, "classes_"):
+    if isinstance(view, ColumnRegressor):
         law = view._law(inputs)
         low, high = law.interval(level)
         return {"prediction": law.mean[:, view.place_], "low": low[:, view.place_], "high": high[:, view.place_]}
@@ -156,20 +165,22 @@ def _text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else f"_{value}" if isinstance(value, str | bool) else str(value)
 
 
-def _load_with(path: Path, method: str) -> Any:
+def _load_with(path: Path, method: str) -> GapAnswers:
     """Return the model of a file, or refuse a kind that cannot predict columns from one another."""
-    model: StreamingEstimator = load(path)
-    if not hasattr(model, method):
+    from headwater.estimators.gap_answers import GapAnswers
+
+    model = load(path)
+    if not isinstance(model, GapAnswers) or not hasattr(model, method):
         raise ValueError(f"{word_of(model)} does not know what some columns say of the others: gaussian and mixed do")
     return model
 
 
-def _in_order(columns: Mapping[str, Any], order: Sequence[str]) -> dict[str, Any]:
+def _in_order(columns: Mapping[str, object], order: Sequence[str]) -> dict[str, object]:
     """Columns in the order of the data, those that it does not have at the end."""
     return {name: columns[name] for name in dict.fromkeys([*(name for name in order if name in columns), *columns])}
 
 
-def _open_without(reading: ReadOptions, data: Sequence[str], model: Any, column: str, kept: Sequence[str]) -> Stream:
+def _open_without(reading: ReadOptions, data: Sequence[str], model: GapAnswers, column: str, kept: Sequence[str]) -> Stream:
     """Open the data as the model knows it, without one column."""
     schema = getattr(model, "schema_", None)
     if schema is not None:
@@ -187,7 +198,7 @@ def _open_without(reading: ReadOptions, data: Sequence[str], model: Any, column:
 class _Schema:
     """A schema without one column, to read a stream by."""
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: Settings) -> None:
         self.schema_ = schema
 
 

@@ -59,7 +59,7 @@ class CommandHelp:
             lines += _table([(panel, " ".join(_long_name(name) for name, _ in rows)) for panel, rows in panels.items()], width)
         return "\n".join(lines)
 
-    def _infos(self) -> list[tuple[Parameter, Any]]:
+    def _infos(self) -> list[tuple[Parameter, OptionInfo | ArgumentInfo]]:
         return [(one, one.annotation.__metadata__[0]) for one in self.parameters]
 
     def _options(self) -> dict[str, list[tuple[str, str]]]:
@@ -72,7 +72,7 @@ class CommandHelp:
         return {name: panels[name] for name in order}
 
 
-def _kinds(parameter: Parameter) -> list[Any]:
+def _kinds(parameter: Parameter) -> list[type]:
     """The types that a parameter may have."""
     given = parameter.annotation.__origin__
     return [one for one in get_args(given) or (given,) if one is not NoneType]

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -21,6 +21,7 @@ import headwater as hw
 from headwater.kernels.compile_counts import compile_counts
 
 if TYPE_CHECKING:
+    from headwater.core.statistics import Array
     from headwater.estimators.base import StreamingEstimator
 
 N_ROWS = 120
@@ -32,7 +33,7 @@ READS = ("score_samples", "predictive_score_samples", "predict_proba", "predict"
 
 DRAWN = hw.SimulatedEM(burn_in=1, n_samples=1, rao_blackwell=False)
 
-Fit: TypeAlias = "tuple[StreamingEstimator, tuple[Any, ...], dict[str, object]]"  # a model, rows, and what comes beside them
+Fit: TypeAlias = "tuple[StreamingEstimator, tuple[object, ...], dict[str, object]]"  # a model, rows, and what comes beside them
 
 
 def gaussian_fits(rng: np.random.Generator) -> Iterator[Fit]:
@@ -191,8 +192,9 @@ def run_fits(word: str) -> None:
             model.sample(3)
 
 
-def _counts(rng: np.random.Generator) -> Any:
-    return rng.multinomial(10, [[0.4, 0.4, 0.1, 0.1], [0.1, 0.1, 0.4, 0.4]], size=(N_ROWS // 2, 2)).reshape(N_ROWS, 4) * 1.0
+def _counts(rng: np.random.Generator) -> Array:
+    drawn = rng.multinomial(10, [[0.4, 0.4, 0.1, 0.1], [0.1, 0.1, 0.4, 0.4]], size=(N_ROWS // 2, 2))
+    return drawn.reshape(N_ROWS, 4).astype(np.float64)
 
 
 def main(words: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -169,7 +169,7 @@ def algorithm_of(model: StreamingEstimator) -> Algorithm:
     return model._learner.algorithm if model._has_state() else make_provisional_learner(model).algorithm
 
 
-def parse_assignments(given: Sequence[str], option: str = "--set") -> dict[str, Any]:
+def parse_assignments(given: Sequence[str], option: str = "--set") -> dict[str, object]:
     """Return the names and values of some `name=value`."""
     values: dict[str, object] = {}
     for one in given:

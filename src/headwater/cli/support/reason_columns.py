@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +12,24 @@ from headwater.core.chunk import Chunk
 from headwater.core.table_rows import TableRows
 from headwater.registry import word_of
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headwater.core.values import AnyArray
+    from headwater.estimators.base import StreamingEstimator
+
 REASONS = 3  # columns that are named for each row
 WORDS = ("value", "expected")  # of which some may be words
 PARTS = ("value", "expected", "low", "high", "tail", "surprise")
 
 
-def check_explains(model: Any) -> None:
+def check_explains(model: StreamingEstimator) -> None:
     """Refuse models without `explain`."""
     if not hasattr(model, "explain"):
         raise usage_error(f"{word_of(model)} does not know what some columns say of the others: leave out --explain")
 
 
-def reason_columns(model: Any, chunk: Chunk, wanted: NDArray[np.bool_] | None) -> dict[str, Any]:
+def reason_columns(model: StreamingEstimator, chunk: Chunk, wanted: NDArray[np.bool_] | None) -> dict[str, pa.Array]:
     """Return the reasons why each row is odd: names of the oddest columns, their values, and the expected values.
 
     Rows that are not `wanted` have no reasons, since they are not written.
@@ -33,7 +39,7 @@ def reason_columns(model: Any, chunk: Chunk, wanted: NDArray[np.bool_] | None) -
     rows = np.arange(len(chunk)) if wanted is None else np.flatnonzero(wanted)
     number = min(REASONS, chunk.shape[1])
     words = isinstance(chunk.X, TableRows)  # categories among numbers: values are written as text
-    found: dict[str, Any] = {name: np.full((len(chunk), number), np.nan) for name in PARTS}
+    found: dict[str, AnyArray] = {name: np.full((len(chunk), number), np.nan) for name in PARTS}
     if words:
         found |= {name: np.full((len(chunk), number), None, dtype=object) for name in WORDS}
     names = np.full((len(chunk), number), None, dtype=object)
@@ -46,7 +52,7 @@ def reason_columns(model: Any, chunk: Chunk, wanted: NDArray[np.bool_] | None) -
             found[name][rows] = np.take_along_axis(array, order, axis=1)
         names[rows] = np.array(reasons.columns, dtype=object)[order]
         names[np.isnan(found["tail"])] = None  # a value that is missing is no reason
-    columns: dict[str, Any] = {}
+    columns: dict[str, pa.Array] = {}
     for at in range(number):
         told = f"reason{at + 1}"
         columns[told] = pa.array(names[:, at], type=pa.string())

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from glob import escape
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import TypeAlias
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 CLEAR_LINE_AND_SHOW_CURSOR = b"\r\x1b[2K\x1b[?25h"
@@ -55,12 +56,17 @@ def install_handlers() -> None:
             signal.signal(number, _stop)
 
 
+Handler: TypeAlias = (
+    Callable[[int, FrameType | None], object] | int | None
+)  # what a signal does; None if it was set outside Python
+
+
 class Stop:
     """A deferred signal: it is recorded first and takes effect later."""
 
     def __init__(self) -> None:
         self.number: int | None = None
-        self.before: dict[int, Any] = {}
+        self.before: dict[int, Handler] = {}
 
     @property
     def requested(self) -> bool:

@@ -10,11 +10,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from headwater.cli.support.failures import usage_error
 from headwater.cli.support.options import MessageOptions, TableOptions
 from headwater.cli.support.output_files import write_atomically
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headwater.core.values import AnyArray
 
 Write = Callable[[Mapping[str, object]], None]
 
@@ -44,7 +49,7 @@ def format_of(path: Path | None, asked: str | None) -> str:
     return SUFFIXES[path.suffix.lower()]
 
 
-def split_complex(columns: Mapping[str, Any]) -> dict[str, object]:
+def split_complex(columns: Mapping[str, AnyArray]) -> dict[str, object]:
     """Return columns that tables can hold: complex numbers become two columns."""
     import numpy as np
 
@@ -113,15 +118,31 @@ class _TextOutput(io.RawIOBase):
         return len(data)
 
 
+class _Writer(Protocol):
+    """A writer of columns of some rows after the other."""
+
+    def write(self, columns: Mapping[str, object]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _TableWriter(Protocol):
+    """A writer of pyarrow."""
+
+    def write_table(self, table: pa.Table) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class _Arrow(ABC):
     """Writers of pyarrow, which need the schema of the first rows."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
-        self.writer: Any = None
+        self.writer: _TableWriter | None = None
 
     @abstractmethod
-    def open(self, schema: object) -> object:
+    def open(self, schema: pa.Schema) -> _TableWriter:
         """Return a writer of tables with this schema."""
 
     def write(self, columns: Mapping[str, object]) -> None:
@@ -138,14 +159,14 @@ class _Arrow(ABC):
 
 
 class _Parquet(_Arrow):
-    def open(self, schema: object) -> object:
+    def open(self, schema: pa.Schema) -> _TableWriter:
         from pyarrow import parquet
 
         return parquet.ParquetWriter(self.stream, schema)
 
 
 class _Feather(_Arrow):
-    def open(self, schema: object) -> object:
+    def open(self, schema: pa.Schema) -> _TableWriter:
         from pyarrow import ipc
 
         return ipc.new_file(self.stream, schema)
@@ -154,7 +175,7 @@ class _Feather(_Arrow):
 class _Csv(_Arrow):
     delimiter = ","
 
-    def open(self, schema: Any) -> object:
+    def open(self, schema: pa.Schema) -> _TableWriter:
         from pyarrow.csv import CSVWriter, WriteOptions
 
         head = io.StringIO()
@@ -185,4 +206,6 @@ class _JsonLines:
         pass
 
 
-_WRITERS: dict[str, Any] = {"csv": _Csv, "tsv": _Tsv, "jsonl": _JsonLines, "parquet": _Parquet, "arrow": _Feather}
+_WRITERS: dict[str, Callable[[BinaryIO], _Writer]] = {
+    "csv": _Csv, "tsv": _Tsv, "jsonl": _JsonLines, "parquet": _Parquet, "arrow": _Feather,
+}  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ from headwater.diagnostics.health_counts import CountChecks
 from headwater.diagnostics.health_evidence import Evidence
 from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
 from headwater.diagnostics.intervals import mean_intervals
-from headwater.estimators.describers.describer import Describer
+from headwater.estimators.describers.describer import Describer, GaussianView
 from headwater.estimators.open_sequences import Follower
 from headwater.estimators.reading import Folded
 
@@ -100,12 +99,12 @@ class GaussianChainDescriber(ChainDescriber):
         """Return what components are in all columns (K, d)."""
         return self.model.means_
 
-    def gaussians(self) -> Any:
+    def gaussians(self) -> GaussianView:
         """Return what has weights, means and covariances of Gaussians over the columns."""
         names = np.array(column_names(self.model, self.model.n_features_in_), dtype=object)
         return GaussianComponents(self.model.get_stationary_distribution(), self.model.means_, self.model.covars_, names)
 
-    def oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+    def oddities(self, row: Array, most: int) -> tuple[Value, ...]:
         """Return the values that make a row odd, the farthest off first."""
         values = np.asarray(row, dtype=float)
         seen = np.flatnonzero(~np.isnan(values))
@@ -148,7 +147,7 @@ class CategoricalChainDescriber(ChainDescriber):
 
         return self.model._chain_evidence(checks, float(self.model.n_features_in_))
 
-    def oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+    def oddities(self, row: Array, most: int) -> tuple[Value, ...]:
         """Return the values that make a row odd, the farthest off first."""
         if np.isnan(row).any():
             return ()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -83,7 +81,7 @@ class MultinomialMixtureDescriber(CountDescriber):
         """Return what components are in all columns (K, d)."""
         return self.model.probabilities_
 
-    def oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+    def oddities(self, row: Array, most: int) -> tuple[Value, ...]:
         """Return the values that make a row odd, the farthest off first."""
         names, k = column_names(self.model, self.model.n_features_in_), int(self.model.predict_one(row))
         return count_oddities(names, row, self.model.probabilities_[k], most)

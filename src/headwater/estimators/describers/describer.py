@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
@@ -23,6 +23,26 @@ from headwater.diagnostics.health_evidence import Evidence
 from headwater.diagnostics.notes import Results, notes_of
 from headwater.diagnostics.subject import Subject
 from headwater.estimators.reading import Folded, mean_shares
+
+
+class GaussianView(Protocol):
+    """Components that are Gaussians over the columns."""
+
+    @property
+    def weights_(self) -> Array:
+        """Their weights (K,)."""
+
+    @property
+    def means_(self) -> Array:
+        """Their means (K, d)."""
+
+    @property
+    def covariances_(self) -> Array:
+        """Their covariances, in the shape of their kind."""
+
+    @property
+    def covariance_type(self) -> str:
+        """The kind of covariance."""
 
 
 class Describer(ABC):
@@ -63,7 +83,7 @@ class Describer(ABC):
         """What components are in all columns (K, d), where that may be looked at as images."""
         return None
 
-    def gaussians(self) -> Any:
+    def gaussians(self) -> GaussianView | None:
         """What has `weights_`, `means_`, `covariances_` and `covariance_type`, if components are Gaussians over the columns."""
         return None
 
@@ -79,7 +99,7 @@ class Describer(ABC):
         """Return what is to be shown of a row in place of numbers, by the places of the columns; "" shows nothing."""
         return {}
 
-    def oddities(self, row: object, most: int) -> tuple[Value, ...]:
+    def oddities(self, row: Array, most: int) -> tuple[Value, ...]:
         """Say what makes a row odd: some of its values, how far each stands out, the farthest first."""
         return ()
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headwater.diagnostics.component_description import column_names, gaussian_oddities
 from headwater.diagnostics.description import Value
 from headwater.estimators.describers.family_mixture import FamilyMixtureDescriber
 
+if TYPE_CHECKING:
+    from headwater.core.statistics import Array
+
 
 class FactorMixtureDescriber(FamilyMixtureDescriber):
     """Means and variances of the components; rows that are odd are so by the covariance, factors included."""
 
-    def oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+    def oddities(self, row: Array, most: int) -> tuple[Value, ...]:
         """Return the values that make a row odd, the farthest off first."""
         k = int(self.model.predict_one(row))
         names = column_names(self.model, self.model.n_features_in_)

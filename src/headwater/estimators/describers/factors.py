@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +85,7 @@ class TopicDescriber(FactorDescriber):
         """Return what components are in all columns (K, d)."""
         return self.model.topics_
 
-    def oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+    def oddities(self, row: Array, most: int) -> tuple[Value, ...]:
         """Return the values that make a row odd, the farthest off first."""
         names = column_names(self.model, self.model.n_features_in_)
         return count_oddities(names, row, self.model.transform_one(row) @ self.model.topics_, most)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,7 @@ class FamilyChecks:
     """Signs of the components of any family: rows for each parameter, and how far their densities are apart."""
 
     family: Family
-    parameters: Any
+    parameters: object
     rows: Array
     each: float  # parameters of a component
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from headwater.diagnostics.health_gaussian import GaussianChecks, constant_colum
 from headwater.diagnostics.health_rounding import ROW_LIMIT, rounding_findings
 from headwater.diagnostics.intervals import mean_intervals
 from headwater.estimators.describers.mixture import MixtureDescriber
+
+if TYPE_CHECKING:
+    from headwater.estimators.describers.describer import GaussianView
 
 
 def _with_names(model: object, row: Array) -> Chunk:
@@ -88,11 +91,11 @@ class GaussianMixtureDescriber(MixtureDescriber):
         """Return what components are in all columns (K, d)."""
         return self.model.means_
 
-    def gaussians(self) -> Any:
+    def gaussians(self) -> GaussianView:
         """Return what has weights, means and covariances of Gaussians over the columns."""
         return self.model
 
-    def oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+    def oddities(self, row: Array, most: int) -> tuple[Value, ...]:
         """Return the values that make a row odd, the farthest off first: from what the other columns expect.
 
         Where all go with one another, those that are far from their component together.

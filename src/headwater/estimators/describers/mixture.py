@@ -27,6 +27,10 @@ class MixtureDescriber(Describer):
         """Return the shares of the components by what was folded."""
         return np.asarray(folded.prior.concentration + folded.n_eff * folded.statistics.count)
 
+    def moments(self) -> tuple[list[str], Array, Array]:
+        """Return the names of columns, and mean and variance (K, d) of the components in them, where a model compares these."""
+        raise TypeError(f"{type(self.model).__name__} has no moments to compare")
+
     @abstractmethod
     def columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
         """What the table shows of these components: a word for it, the heads of the columns, and a line for each."""

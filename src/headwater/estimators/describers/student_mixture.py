@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,14 @@ from headwater.diagnostics.component_description import column_names
 from headwater.diagnostics.description import Value
 from headwater.estimators.describers.family_mixture import SHOWN, FamilyMixtureDescriber
 
+if TYPE_CHECKING:
+    from headwater.core.statistics import Array
+
 
 class StudentMixtureDescriber(FamilyMixtureDescriber):
     """Centres, scales and degrees of freedom of the components."""
 
-    def oddities(self, row: Any, most: int) -> tuple[Value, ...]:
+    def oddities(self, row: Array, most: int) -> tuple[Value, ...]:
         """Return the values that make a row odd, the farthest off first: from what the other columns expect."""
         chunk = Chunk(np.asarray(row, dtype=float)[None], getattr(self.model, "feature_names_in_", None))
         reasons = self.model.explain(chunk)

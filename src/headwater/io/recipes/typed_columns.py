@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class TypedColumnsRecipe:
         """Rows of about 4 MB."""
         return rows_per_chunk(len(self.columns) * COLUMN_BYTES)
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         """Return the recipe in values that JSON can hold."""
         inputs = [{"name": name, "type": kind} for name, kind in self.columns.items()]
         return {"kind": "columns", "inputs": inputs, "named": self.named, **self.companions.schema()}
