@@ -20,7 +20,7 @@ from benchmarks.registry import benchmark
 from benchmarks.scale import Scale
 from benchmarks.timing import timed
 from headwater import ItakuraSaitoNMF
-from headwater.kernels.spectra import map_weights
+from headwater.kernels.spectra_mode import map_weights
 
 SMALLEST = 1e-12  # of a mean power, as part of the mean of all
 

@@ -9,7 +9,8 @@ from scipy import optimize, stats
 
 from headwater.kernels import spectra as kernels
 from headwater.kernels.random import begin_stream, normal, uniform
-from headwater.kernels.spectra_mode import LEAST_CURVATURE
+from headwater.kernels.spectra_mode import LEAST_CURVATURE, map_weights
+from headwater.kernels.spectra_scores import marginal_scores, row_scores
 
 NO_ROW, NO_TABLE = np.empty(0), np.empty((0, 0))
 SHAPE, SCALE = 2.5, 1.3
@@ -70,7 +71,7 @@ def test_row_scores(k, bins):
     theta = spectra(k, bins, rng)
     Y, h = naive.simulate(theta, SHAPE, SCALE, 5, rng)
     scores = np.zeros(5)
-    kernels.row_scores(Y, 1, 5, theta, h, scores)
+    row_scores(Y, 1, 5, theta, h, scores)
     expected = [naive.row_score(y, theta, g) for y, g in zip(Y[1:], h[1:], strict=True)]
     np.testing.assert_allclose(scores, [0.0, *expected], rtol=1e-12)
 
@@ -208,7 +209,7 @@ def test_marginal_scores_are_those_of_a_grid(k, bins):
     Y[4] = 0.0
     for y in Y:
         scores = np.empty(40)
-        kernels.marginal_scores(np.tile(y, (40, 1)), 0, 40, theta, SHAPE, SCALE, 1000, 3, np.arange(40), scores)
+        marginal_scores(np.tile(y, (40, 1)), 0, 40, theta, SHAPE, SCALE, 1000, 3, np.arange(40), scores)
         assert scores.std() < 0.1
         assert scores.mean() == pytest.approx(naive.marginal_score(y, theta, SHAPE, SCALE), abs=0.02)
 
@@ -323,7 +324,7 @@ def test_ascent_never_loses_and_ends_at_the_mode(shape, scale):
     Y[0, 3] = 0.0
     h, last = np.empty((6, 3)), np.full(6, -np.inf)
     for iterations in (0, 1, 2, 3, 5, 10, 30, 100, 3000):
-        kernels.map_weights(Y, 0, 6, theta, shape, scale, iterations, 0.0, h)
+        map_weights(Y, 0, 6, theta, shape, scale, iterations, 0.0, h)
         now = np.array([naive.map_objective(y, theta, g, shape, scale) for y, g in zip(Y, h, strict=True)])
         assert np.all(now >= last - 1e-9 * np.abs(now))
         last = now
@@ -341,9 +342,9 @@ def test_ascent_stops_at_its_tolerance():
     theta = spectra(3, 12, rng)
     Y = naive.simulate(theta, SHAPE, SCALE, 4, rng)[0]
     few, many = np.empty((4, 3)), np.empty((4, 3))
-    kernels.map_weights(Y, 0, 4, theta, SHAPE, SCALE, 10_000, 1e-9, few)
-    kernels.map_weights(Y, 0, 4, theta, SHAPE, SCALE, 10_000, 0.0, many)
+    map_weights(Y, 0, 4, theta, SHAPE, SCALE, 10_000, 1e-9, few)
+    map_weights(Y, 0, 4, theta, SHAPE, SCALE, 10_000, 0.0, many)
     np.testing.assert_allclose(few, many, rtol=1e-6)
     zeros = np.empty((1, 3))
-    kernels.map_weights(np.zeros((1, 12)), 0, 1, theta, -1.0, 0.0, 10, 0.0, zeros)
+    map_weights(np.zeros((1, 12)), 0, 1, theta, -1.0, 0.0, 10, 0.0, zeros)
     assert np.all(zeros <= 1e-149)

@@ -21,9 +21,16 @@ import os
 from functools import cache
 from pathlib import Path
 from threading import get_ident
-from typing import Any
+from types import FunctionType
+from typing import TYPE_CHECKING
 
 from headwater.kernels._lock import FileLock
+
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
+    from numba.core.compiler import CompileResult
+    from numba.core.dispatcher import Dispatcher
+    from numba.core.typing.templates import Signature
 
 # Stands at the end of a file of code, before the digest of all that is before it. Numba's own reader does not look there.
 MARK = b"\nheadwater sha256 "
@@ -33,13 +40,13 @@ NOT_KEPT = "headwater cannot keep its compiled kernels in %s (%s): they are comp
 COMPILE_ANEW = "HEADWATER_COMPILE_ANEW"
 
 
-def cache_directory(dispatcher: Any) -> str | None:
+def cache_directory(dispatcher: Dispatcher) -> str | None:
     """Return the directory in which the code of a kernel is kept, None if it cannot be."""
     path = getattr(getattr(dispatcher, "_cache", None), "cache_path", None)
     return path if path and os.access(path, os.W_OK) else None
 
 
-def use_safe_files(dispatcher: Any) -> None:
+def use_safe_files(dispatcher: Dispatcher) -> None:
     """Give a kernel the cache that is described above."""
     files = getattr(dispatcher, "_cache", None)
     # Not part of Numba's public interface: if it changes, Numba's own cache is used.
@@ -48,7 +55,7 @@ def use_safe_files(dispatcher: Any) -> None:
         files.start(dispatcher.py_func)
 
 
-def release_lock(dispatcher: Any) -> None:
+def release_lock(dispatcher: Dispatcher) -> None:
     """Let other processes compile a kernel, whether or not this process has compiled it."""
     if isinstance(files := getattr(dispatcher, "_cache", None), _SafeCache or ()):
         files.release()
@@ -64,8 +71,8 @@ def source_stamp(source: str) -> str:
     return found.hexdigest()
 
 
-_SafeCache: Any = None
-_SafeFile: Any = None
+_SafeCache: type[_Cache] | None = None
+_SafeFile: type[_File] | None = None
 _reported: set[str] = set()
 
 with contextlib.suppress(ImportError, AttributeError):
@@ -74,26 +81,26 @@ with contextlib.suppress(ImportError, AttributeError):
     class _File(IndexDataCacheFile):
         """Index and code of a kernel; each file of code ends with its digest, for damaged code would end the process."""
 
-        def save(self, key: Any, data: Any) -> None:
+        def save(self, key: tuple[object, ...], data: object) -> None:
             name = self._data_name_pattern.replace("{number:d}", hashlib.sha256(str(key).encode()).hexdigest()[:12])
             self._save_data(name, data)
             index = self._load_index()
             index[key] = name
             self._save_index(index)
 
-        def load(self, key: Any) -> Any:
+        def load(self, key: tuple[object, ...]) -> object:
             try:
                 return super().load(key)
             except Exception:  # whatever pickle makes of garbage
                 return None
 
-        def _load_index(self) -> Any:
+        def _load_index(self) -> dict[tuple[object, ...], str]:
             try:
                 return super()._load_index()
             except Exception:  # whatever pickle makes of garbage
                 return {}
 
-        def _load_data(self, name: str) -> Any:
+        def _load_data(self, name: str) -> object:
             with open(self._data_path(name), "rb") as file:
                 data = file.read()
             code, mark, digest = data.rpartition(MARK)
@@ -101,14 +108,14 @@ with contextlib.suppress(ImportError, AttributeError):
                 raise ValueError(f"{name} is damaged")
             return super()._load_data(name)
 
-        def _dump(self, obj: Any) -> bytes:
+        def _dump(self, obj: object) -> bytes:
             data: bytes = super()._dump(obj)
             return data + MARK + hashlib.sha256(data).hexdigest().encode()
 
     class _Cache(FunctionCache):
         """A cache that ignores damaged files, and that may be read-only."""
 
-        def start(self, function: Any) -> None:
+        def start(self, function: FunctionType) -> None:
             """Turn Numba's cache of a function into one of this kind."""
             self._cache_file.__class__ = _File
             source = function.__code__.co_filename
@@ -119,7 +126,7 @@ with contextlib.suppress(ImportError, AttributeError):
             if type(self._impl.locator).__name__ == "UserWideCacheLocator" and os.path.isdir(beside):
                 self._installed = _File(beside, self._impl.filename_base, self._cache_file._source_stamp)
 
-        def load_overload(self, sig: Any, target_context: Any) -> Any:
+        def load_overload(self, sig: Signature, target_context: BaseContext) -> CompileResult | None:
             """Return the code of a signature; None, and the lock of the kernel, if this process has to compile it."""
             target_context.refresh()
             found = self._find(sig, target_context)
@@ -134,7 +141,7 @@ with contextlib.suppress(ImportError, AttributeError):
                         self.release()
             return found
 
-        def _find(self, sig: Any, target_context: Any) -> Any:
+        def _find(self, sig: Signature, target_context: BaseContext) -> CompileResult | None:
             if os.environ.get(COMPILE_ANEW):
                 return None
             key = self._index_key(sig, target_context.codegen())
@@ -144,7 +151,7 @@ with contextlib.suppress(ImportError, AttributeError):
                         return self._impl.rebuild(target_context, data)
             return None
 
-        def save_overload(self, sig: Any, data: Any) -> None:
+        def save_overload(self, sig: Signature, data: CompileResult) -> None:
             try:
                 super().save_overload(sig, data)
             except Exception as error:

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import logging
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -35,7 +36,7 @@ COMPILING_ANEW = (
 )
 
 
-def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+def kernel(function: FunctionType | None = None, **options: object) -> Any:
     """Compile a function over arrays that Python calls: no GIL, cached on disk, NumPy's division.
 
     Parameters
@@ -61,7 +62,7 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     return _decorate(function, {"fastmath": FAST, **options}, _Kernel)
 
 
-def helper(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+def helper(function: FunctionType | None = None, **options: object) -> Any:
     """Compile a part of kernels: as a kernel is, but for callers among kernels it makes no machine code of its own.
 
     It can be called from Python, too, as tests do; it is then compiled once more, as a kernel.
@@ -69,19 +70,21 @@ def helper(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     return _decorate(function, {"fastmath": FAST, **options}, _Helper)
 
 
-def helper_exact(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+def helper_exact(function: FunctionType | None = None, **options: object) -> Any:
     """Compile a small part of kernels whose roundings must stay as written."""
     return _decorate(function, {"fastmath": EXACT, **options}, _Helper)
 
 
-def _decorate(function: Callable[..., Any] | None, options: dict[str, Any], kind: type[_Kernel]) -> Any:
+def _decorate(
+    function: FunctionType | None, options: dict[str, object], kind: type[_Kernel]
+) -> _Kernel | Callable[[FunctionType], _Kernel]:
     # error_model="numpy": a check for division by zero is a branch, and costs 4x in a loop.
     # forceinline (LLVM's, not Numba's): a call left standing in a loop would keep it from vectorising. And a helper that is
     # not inlined is a symbol that several compiled kernels define, each optimised on its own: which of them runs would depend
     # on what was compiled or loaded before, and with it the order of sums, so a first run would differ from a second.
     options = {"cache": True, "nogil": True, "error_model": "numpy", "forceinline": True, **options}
 
-    def compile_lazily(function: Callable[..., Any]) -> Any:
+    def compile_lazily(function: FunctionType) -> _Kernel:
         try:
             dispatcher = numba.njit(**options)(function)
         except RuntimeError:
@@ -101,7 +104,7 @@ def _decorate(function: Callable[..., Any] | None, options: dict[str, Any], kind
 class _Kernel(CPUDispatcher):
     """A function that Python calls."""
 
-    def compile(self, sig: Any) -> Any:
+    def compile(self, sig: tuple[numba.types.Type, ...] | str) -> Callable[..., object]:
         """Compile without garbage collection, which takes an eighth of the time and finds no garbage."""
         collects = gc.isenabled()
         gc.disable()
@@ -116,17 +119,17 @@ class _Kernel(CPUDispatcher):
 class _Helper(_Kernel):
     """A function that kernels call."""
 
-    part: Any
+    part: CPUDispatcher
 
     @property
-    def _numba_type_(self) -> Any:
+    def _numba_type_(self) -> numba.types.Dispatcher:
         return numba.types.Dispatcher(self.part)
 
 
-_ours: list[Any] = []
+_ours: list[_Kernel] = []
 
 
-def kernels() -> list[Any]:
+def kernels() -> list[_Kernel]:
     """Return the kernels that were imported so far, without helpers."""
     return [one for one in _ours if not isinstance(one, _Helper)]
 
@@ -142,7 +145,7 @@ def _announce_compilation() -> None:
     class Announcer(event.Listener):
         announced = False
 
-        def on_start(self, happening: Any) -> None:
+        def on_start(self, happening: event.Event) -> None:
             dispatcher = (happening.data or {}).get("dispatcher")
             if not self.announced and any(dispatcher is known for known in _ours):
                 # Not unregistered: that would change the list which broadcast is walking, and
@@ -150,7 +153,7 @@ def _announce_compilation() -> None:
                 self.announced = True
                 logging.getLogger("headwater").warning(COMPILING if cache_directory(dispatcher) else COMPILING_ANEW)
 
-        def on_end(self, happening: Any) -> None:
+        def on_end(self, happening: event.Event) -> None:
             pass
 
     event.register("numba:compile", Announcer())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from typing import IO, Any
+from typing import IO
 
 LONGEST_WAIT = 120.0  # seconds: the largest kernel compiles in five, on a machine with ten processes per core in fifty
 POLL_INTERVAL = 0.02  # seconds; a small kernel compiles in 0.05
@@ -65,19 +65,19 @@ class FileLock:
 if os.name == "nt":
     import msvcrt as _system
 
-    def _lock(file: IO[bytes]) -> Any:
+    def _lock(file: IO[bytes]) -> None:
         file.seek(0)
         _system.locking(file.fileno(), _system.LK_NBLCK, 1)
 
-    def _unlock(file: IO[bytes]) -> Any:
+    def _unlock(file: IO[bytes]) -> None:
         file.seek(0)
         _system.locking(file.fileno(), _system.LK_UNLCK, 1)
 
 else:
     import fcntl as _system
 
-    def _lock(file: IO[bytes]) -> Any:
+    def _lock(file: IO[bytes]) -> None:
         _system.flock(file, _system.LOCK_EX | _system.LOCK_NB)
 
-    def _unlock(file: IO[bytes]) -> Any:
+    def _unlock(file: IO[bytes]) -> None:
         _system.flock(file, _system.LOCK_UN)  # closing is not enough: a forked child may have the file open, too

@@ -2,7 +2,9 @@
 
 import math
 
-from headwater.kernels._jit import helper, helper_exact
+import numpy as np
+
+from headwater.kernels._jit import helper, helper_exact, kernel
 from headwater.kernels.fastmath import log
 
 FLOOR = 1e-150  # the product of two is still a normal number
@@ -213,3 +215,22 @@ def walking_steps(factor, steps):
         for m in range(k + 1):
             curvature += factor[k, m] * factor[k, m]
         steps[k] = min(2.4 / math.sqrt(curvature), LONGEST_WALK)
+
+
+@kernel
+def map_weights(Y, start, stop, theta, shape, scale, iterations, tol, out):
+    """The weights of greatest posterior density, by MM, into `out` (n, K); with shape -1 and scale 0 of greatest likelihood.
+
+    A row is done when no log h changes by more than `tol`.
+    """
+    bins = theta.shape[1]
+    reached = np.empty(bins, np.bool_)
+    power, v, surplus, inverse = np.empty(bins), np.empty(bins), np.empty(bins), np.empty(bins)
+    reached_bins(theta, reached)
+    for i in range(start, stop):
+        load_powers(Y, i, reached, power)
+        h = out[i]
+        level_weights(theta, power, shape + 1.0, scale, v, h)
+        for _ in range(iterations):
+            if climb(theta, power, shape + 1.0, scale, v, surplus, inverse, h) <= tol:
+                break

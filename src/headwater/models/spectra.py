@@ -22,13 +22,9 @@ from headwater.core.statistics import HEAVIEST, Array, Statistics
 from headwater.core.values import AnyArray, Index
 from headwater.families.soundness import MOST_SHARE, NEGATIVE, NO_PARAMETERS, NO_PRIOR, TOO_MANY, exceeds, has_negative
 from headwater.kernels.parallel import MOST_SLABS, run_tasks
-from headwater.kernels.spectra import (
-    draw_weights_gibbs,
-    draw_weights_metropolis,
-    map_weights,
-    marginal_scores,
-    row_scores,
-)
+from headwater.kernels.spectra import draw_weights_gibbs, draw_weights_metropolis
+from headwater.kernels.spectra_mode import map_weights
+from headwater.kernels.spectra_scores import marginal_scores, row_scores
 from headwater.models.latent_factors import LatentFactors, content_streams
 
 NO_ROW: Array = np.empty(0)
