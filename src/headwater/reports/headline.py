@@ -68,7 +68,7 @@ def _odd_sentences(found: Description, reading: DataSummary | None) -> list[str]
     if reading is None or reading.rows < 2:
         return []
     if not reading.odd_number:
-        return [f"None of the {reading.rows:,} {found.unit} is far from the others."]
+        return [f"None of the {reading.rows:,} {found.unit} is odd."]
     number, oddest = f"{'at least ' * reading.odd_number_is_least}{reading.odd_number:,}", reading.odd[0]
     are = "is" if reading.odd_number == 1 else "are"
     one = found.unit[:-1] if found.unit.endswith("s") else found.unit
@@ -88,4 +88,4 @@ def _health_sentence(health: Health) -> str:
     number = len(health.actions)
     if not number:
         return "Nothing needs action."
-    return f"{number} finding{'s' * (number != 1)} need{'s' * (number == 1)} action: see “How well it is doing”."
+    return f"{number} finding{'s' * (number != 1)} need{'s' * (number == 1)} action: see “Health”."

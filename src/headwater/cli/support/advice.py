@@ -32,6 +32,7 @@ PYTHON_ADVICE = (
         "--missing drop leaves such rows out, --missing zero puts zeros",
     ),
     (re.compile(r", so prune\(\) may leave (it|them) out"), ""),
+    (re.compile(r"saved with raw_rows=False"), "saved with --no-raw-rows"),
 )
 # A mapping from columns to their kinds is a parameter of a model, and not the option --columns of the data.
 KINDS_PATTERN = re.compile(r"(?<![\w\"])columns=(\{[^{}]*\})")

@@ -45,7 +45,7 @@ def print_description(model: StreamingEstimator) -> None:
     known = {finding.sentence for finding in health.findings}
     for note in described.notes:
         if note not in known:
-            print(note)
+            print(to_command_line_words(note))
     print(f"Health: {health.verdict}.")
     for line in health.lines():
         print(replace_control_characters(f"  {to_command_line_words(line)}"))
