@@ -62,12 +62,12 @@ def fitting(rows: Any, passes: int, ends: dict[str, float]) -> Callable[[int], A
 
 
 def streaming(model: Any, rows: Any) -> Callable[[int], Any]:
-    """Go on with the stream: no repeat starts over, and every one does the same work."""
+    """Continue the stream: no repeat starts anew, and each does the same work."""
     return lambda repeat: model.partial_fit(rows)
 
 
 def plain_em(X: Any, passes: int) -> float:
-    """Batch EM as one writes it in NumPy: no matrix is inverted, nothing loops over rows, the search is a fine grid."""
+    """Batch EM in NumPy without matrix inversions and loops over rows; the search uses a fine grid."""
     m = X.shape[1]
     grid = np.linspace(-np.pi, np.pi, 4096)
     beams = np.exp(1j * np.outer(grid, np.arange(m)))

@@ -1,4 +1,4 @@
-"""Chains to learn from, both libraries with the same parameters, and hmmlearn looked at while it learns."""
+"""Chains to learn from, models of both libraries with the same parameters, and the course of hmmlearn's fits."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from benchmarks.data import Array
 from benchmarks.timing import Timing
 from headwater import CategoricalHMM, GaussianHMM
 
-STAYS = 0.7  # and the rest of a row of the transitions is Dirichlet(1)
+STAYS = 0.7  # the rest of a row of the transitions is Dirichlet(1)
 
 
 @dataclass(frozen=True)
 class Chain:
-    """What a chain is drawn from: emissions are probabilities (K, V), or means (K, d) about which rows vary by 1."""
+    """Parameters of a chain: emissions are probabilities (K, V), or means (K, d) with rows of variance 1."""
 
     start: Array
     transitions: Array
@@ -29,7 +29,7 @@ class Chain:
     symbols: bool
 
     def states(self, rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Where each state would go at every step, looked up one step after the other."""
+        """Draw the states: the successor of every state at every step, followed step by step."""
         ends = np.cumsum(self.transitions, axis=1)[:, :-1]
         goes = (rng.uniform(size=rows)[:, None, None] > ends).sum(axis=2).tolist()
         state, path = int(rng.choice(len(self.start), p=self.start)), np.empty(rows, dtype=np.int64)
@@ -46,7 +46,7 @@ class Chain:
         return (rng.uniform(size=rows)[:, None] > ends[states]).sum(axis=1)[:, None].astype(float)
 
     def start_from(self, off: float = 0.0) -> dict[str, Any]:
-        """Parameters for either library, off the truth by a share of the way to where all states are alike."""
+        """Return parameters for either library, moved from the truth by a share of the way to equal states."""
         mixed = (1.0 - off) * self.emissions + off * self.emissions.mean(axis=0)
         given = {"startprob_": self.start, "transmat_": (1.0 - off) * self.transitions + off / len(self.start)}
         return given | ({"emissionprob_": mixed} if self.symbols else {"means_": mixed, "covars_": np.ones_like(mixed)})
@@ -76,14 +76,14 @@ class Family:
         return GaussianHMM(n_states, n_threads=1, **options)
 
     def peer(self, n_states: int, **options: Any) -> Any:
-        """hmmlearn, without its word on every fit that is cut short."""
+        """Return hmmlearn's model, without its messages about fits that stop early."""
         from hmmlearn import hmm
 
         logging.getLogger("hmmlearn").setLevel(logging.ERROR)
         return hmm.CategoricalHMM(n_states, **options) if self.symbols else hmm.GaussianHMM(n_states, **options)
 
     def rows(self, X: Array) -> Any:
-        """Rows as hmmlearn wants them."""
+        """Return rows in the form that hmmlearn expects."""
         return X.astype(np.int64) if self.symbols else X
 
     def parameters(self, model: Any) -> dict[str, Array]:
@@ -91,7 +91,7 @@ class Family:
         return {name: np.array(getattr(model, name)) for name in ("startprob_", "transmat_", *names)}
 
     def log_likelihood(self, parameters: dict[str, Array], X: Array) -> float:
-        """Nats a row, by one evaluator for all."""
+        """Return nats per row, by the same evaluator for all."""
         return float(given(self.ours(len(parameters["startprob_"])), parameters).score(X) / len(X))
 
 
@@ -108,7 +108,7 @@ def given(model: Any, parameters: dict[str, Array]) -> Any:
 
 @dataclass
 class Watch:
-    """Stands in for hmmlearn's monitor: keeps CPU seconds and parameters of every pass, and lets it stop by its own rule."""
+    """Replaces hmmlearn's monitor: records CPU seconds and parameters of every pass, with the stopping rule of hmmlearn."""
 
     family: Family
     model: Any
@@ -134,7 +134,7 @@ class Watch:
 
 
 def watched(family: Family, model: Any, X: Array) -> Watch:
-    """Fit hmmlearn's model from its own start, and return what was seen on the way."""
+    """Fit hmmlearn's model from its own start, and return the record of its passes."""
     watch = model.monitor_ = Watch(family, model, model.monitor_)
     watch.begun = process_time()
     model.fit(family.rows(X))
@@ -145,7 +145,7 @@ def watched(family: Family, model: Any, X: Array) -> Watch:
 
 
 def turns(contenders: dict[Any, Callable[[], Any]], repeats: int) -> dict[Any, list[float]]:
-    """CPU seconds of A B A B ...: a busy machine lengthens the wall clock, and these less."""
+    """Return CPU seconds of A B A B ...; a busy machine affects them less than the wall clock."""
     seconds: dict[Any, list[float]] = {name: [] for name in contenders}
     for _ in range(repeats):
         for name, work in contenders.items():

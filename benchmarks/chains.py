@@ -28,9 +28,9 @@ CHUNK = 10_000
 IMPLEMENTATIONS = {"scaling": at_least(2), "log": at_least(12)}
 PEER_PASSES, RESTARTS = 30, 3
 TOLERANCE = 1e-4  # nats a row
-LOOKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # shares of a stream after which it is looked at
+LOOKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # shares of a stream after which it is evaluated
 FITS = (1, 2, 4, 8, 15, 30)  # passes of a fit, if one stream was not enough
-MULTIPLY_ADDS = 1_000_000_000  # that a line of the table of steps spends at most
+MULTIPLY_ADDS = 1_000_000_000  # limit for a line of the table of steps
 
 
 @benchmark
@@ -58,7 +58,7 @@ def drawn(family: Family, n_states: int, rows: int, scale: Scale) -> tuple[Chain
 
 
 def passes(scale: Scale) -> Iterator[Line]:
-    """Baum-Welch from the same parameters, which are off the truth, on a million rows."""
+    """Baum-Welch on a million rows, from the same parameters near the truth."""
     for family in (SYMBOLS, GAUSSIAN, GAUSSIAN3):
         chain, X = drawn(family, K, scale.rows(1_000_000), scale)
         start, rows = chain.start_from(0.3), family.rows(X)
@@ -90,13 +90,13 @@ def agreement(family: Family, ours: Any, peer: Any, X: Array) -> str:
 
 @dataclass(frozen=True)
 class Curve:
-    """CPU seconds, and nats a row of the training rows, at each look."""
+    """CPU seconds, and nats per training row, at each evaluation."""
 
     seconds: list[float]
     scores: list[float]
 
     def until(self, score: float) -> float:
-        """Seconds until it was this good; NaN if it never was."""
+        """Return the seconds until this score is reached; NaN if it never is."""
         good = [spent for spent, found in zip(self.seconds, self.scores, strict=True) if found >= score]
         return good[0] if good else float("nan")
 
@@ -108,9 +108,9 @@ def convergence(scale: Scale) -> Iterator[Line]:
 
 
 def to_its_likelihood(family: Family, rows: int, scale: Scale) -> Line:
-    """hmmlearn fits from its own starts, and is charged for the best of them alone, until it is as good as at its end.
+    """hmmlearn fits from its own starts. Charged is only the best of them, until it reaches its final score.
 
-    So are we, until we are as good: for a stream as far as it went, or for a whole `fit`; the median of as many seeds.
+    Ours is charged until it reaches that score: for a part of a stream, or for a whole `fit`; the median of as many seeds.
     """
     _, X = drawn(family, K, scale.rows(rows), scale)
     seeds = range(RESTARTS if scale.judged else 1)
@@ -138,20 +138,20 @@ def to_its_likelihood(family: Family, rows: int, scale: Scale) -> Line:
 
 
 def curve_of_peer(family: Family, X: Array, seed: int, n_iter: int) -> Curve:
-    """The faster of its implementations, pass by pass."""
+    """Return the curve of its faster implementation, pass by pass."""
     model = family.peer(K, n_iter=n_iter, implementation="scaling", random_state=seed)
     watch = watched(family, model, X)
     return Curve(watch.spent, [family.log_likelihood(parameters, X) for parameters in watch.parameters])
 
 
 def curve_of_ours(family: Family, X: Array, seed: int, goal: float, judged: bool) -> Curve:
-    """A stream in chunks, looked at on the way; then `fit` with ever more passes, each from the start, until it is good."""
+    """Return the curve of a stream in chunks; then of `fit` with more and more passes, each from the start."""
     curve, model, spent, at = Curve([], []), family.ours(K, random_state=seed), 0.0, 0
     for look in LOOKS:
         until, begin = max(round(look * len(X)), 1), process_time()
         for place in range(at, until, CHUNK):
             model.partial_fit(X[place : min(place + CHUNK, until)])
-        parameters = family.parameters(model)  # what is put off until somebody reads belongs to the stream
+        parameters = family.parameters(model)  # work that is deferred to the first reading belongs to the stream
         spent, at = spent + process_time() - begin, until
         curve.seconds.append(spent)
         curve.scores.append(family.log_likelihood(parameters, X))
@@ -169,7 +169,7 @@ def curve_of_ours(family: Family, X: Array, seed: int, goal: float, judged: bool
 
 
 def step_by_step(scale: Scale) -> Iterator[Line]:
-    """Online EM that learns every step by itself; work a step grows as K^2 times the number of statistics."""
+    """Online EM with a fold for every step; the work per step grows as K^2 times the number of statistics."""
     cases = [(SYMBOLS, n) for n in (3, 2, 5, 10, 20)]
     cases += [(Family(f"categorical, {width} symbols", width, True), n) for width in (2, 27, 100) for n in (3, 10)]
     cases += [(family, n) for family in (GAUSSIAN, GAUSSIAN3) for n in (2, 3, 5, 10, 20)]

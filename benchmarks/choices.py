@@ -1,4 +1,4 @@
-"""The number of components: growth in one pass, against a fit for each number and the least BIC of them all."""
+"""The number of components: growth in one pass, against a fit for each number and the least BIC."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def choices(scale: Scale) -> Iterator[Line]:
 
 
 def _alone(n_components: int, random_state: int) -> MultinomialMixture:
-    """There is no multinomial mixture in scikit-learn, so ours stands in, one fit after the other."""
+    """Return our fits as the peer, one after the other, since scikit-learn has no multinomial mixture."""
     return MultinomialMixture(n_components, random_state=random_state, n_threads=1)
 
 

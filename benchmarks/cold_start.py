@@ -91,7 +91,7 @@ def measure(program: str) -> tuple[float, float]:
 
 
 def count_compiled_twice(program: str) -> tuple[int, int]:
-    """Start a program twice at once, on one empty cache; return how many kernels were compiled, and how many of them twice."""
+    """Start a program twice together, on one empty cache; return how many kernels were compiled, and how many twice."""
     program = f"{COUNT}{program}\nprint(json.dumps(Names.found))"
     with TemporaryDirectory() as folder:
         processes = [start(program, Path(folder)) for _ in range(2)]

@@ -110,7 +110,7 @@ def compile_kernels(case: Case, scale: Scale) -> None:
 def run_ours(contender: Callable[..., GaussianMixture], train: Array, held_out: Array, seed: int) -> Run:
     def work() -> GaussianMixture:
         model = contender(train, seed)
-        _ = model.weights_  # what is put off until somebody reads belongs to the fit
+        _ = model.weights_  # work that is deferred to the first reading belongs to the fit
         return model
 
     seconds, model = timed(work)

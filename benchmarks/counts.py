@@ -128,7 +128,7 @@ def scipy_fit(documents: Documents, start: Array, passes: int) -> tuple[Array, f
 
 
 def clusters(name: str, make: Callable[[np.random.Generator], Documents], scale: Scale) -> Line:
-    """Time to clusters, ours in one pass; a median of adjusted Rand indices that is below the peer's counts as a ratio of 0."""
+    """Time to clusters, ours in one pass. If our median adjusted Rand index is below the peer's, the ratio counts as 0."""
     seconds: dict[str, list[float]] = {"ours": [], "peer": []}
     found: dict[str, list[float]] = {"ours": [], "peer": []}
     for seed in range(scale.first_seed, scale.first_seed + scale.seeds):

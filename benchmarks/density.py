@@ -1,4 +1,4 @@
-"""The log-density of a mixture of Gaussians, plainly: one judge for all contenders, and the code of none of them."""
+"""The log-density of a mixture of Gaussians, in plain code: all contenders are scored by it, and none of them uses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a file to a fitted model: reading and learning overlap, so the slower of the two, each alone, sets the pace."""
+"""From a file to a fitted model: reading and learning overlap, so the slower of the two, each alone, is the limit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def files(scale: Scale) -> Iterator[Line]:
 
 
 def pace(name: str, path: Path, read: Callable[[Path], None], rows: int, scale: Scale) -> Line:
-    """Hold a fit from the file against the slower of reading alone and learning alone."""
+    """Compare a fit from the file with the slower of reading alone and learning alone."""
     chunks = [chunk.X for chunk in stream(path)]
     learn(chunks)
     timings = interleave(
@@ -65,7 +65,7 @@ def learn(chunks: Iterable[Any]) -> GaussianMixture:
 
 
 def flat(rows: Array, folder: Path, scale: Scale) -> Line:
-    """Hold the peak of a process that streams a long CSV file against one that streams a tenth of it."""
+    """Compare the peak memory of a process that streams a long CSV file with one that streams a tenth of it."""
     block = folder / "block.csv"
     write_csv(rows[:50_000], block)
     peaks = {}

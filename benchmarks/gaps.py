@@ -1,4 +1,4 @@
-"""Rows with gaps: the rate of learning beside complete rows, and what a pass with 15 % missing loses."""
+"""Rows with gaps: the rate of learning relative to complete rows, and the loss of a pass with 15 % missing."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ def main(path: str) -> None:
     for chunk in stream(path):
         model.partial_fit(chunk)
     for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM"):  # starts anew with a program; ru_maxrss would remember who started it
+        if line.startswith("VmHWM"):  # is reset when a program starts; ru_maxrss would include the parent process
             print(int(line.split()[1]) / 1024, model.n_samples_seen_)
 
 

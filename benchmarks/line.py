@@ -1,4 +1,4 @@
-"""One line of the table: two figures in one unit, how many times better ours is, and what we want to reach."""
+"""One line of the table: two figures in one unit, their ratio, and the target."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def at_most(figure: float) -> Target:
 
 @dataclass(frozen=True)
 class Line:
-    """What was measured. A ratio above 1 says that headwater is better, unless the note says otherwise."""
+    """A measurement. A ratio above 1 means that headwater is better, unless the note says otherwise."""
 
     name: str
     ours: float
@@ -91,5 +91,5 @@ def _line(name, ours, peer, unit, figure, target, note) -> Line:
 
 
 def quotient(above: float, below: float) -> float:
-    """NaN where a difference of times drowned in noise and is no time at all."""
+    """Return a quotient; NaN if noise made a difference of times negative or zero."""
     return above / below if above > 0.0 and below > 0.0 else math.nan

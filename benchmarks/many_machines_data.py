@@ -1,4 +1,4 @@
-"""The rows of `many_machines`: a folder of Parquet files drawn from one mixture, and rows that nobody learns from.
+"""The rows of `many_machines`: a folder of Parquet files drawn from one mixture, and held-out rows.
 
 Each file is drawn by a seed of its own and written before the next, so memory holds one file however many rows there are. A
 folder that is complete is used again.

@@ -1,4 +1,4 @@
-"""What others make of the same files: scikit-learn with all rows in memory, Spark MLlib in its own process, and dask-ml."""
+"""Other libraries on the same files: scikit-learn with all rows in memory, Spark MLlib in its own process, and dask-ml."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ASK_DASK_ML = (
 
 
 def in_memory(rows: Rows, most: int | None) -> Array:
-    """The first rows: all of them, if scikit-learn has room for what it makes of them."""
+    """Return the first rows: all of them, if scikit-learn has enough memory."""
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     width = rows.held_out.shape[1]
     least = min(rows.rows if most is None else most, rows.rows, free // (COPIES * 8 * width))

@@ -1,4 +1,4 @@
-"""What the page of `many_machines` says of its figures: two workers against one, and everybody's way to a model."""
+"""Values for the page of `many_machines`: two workers against one, and the fits of all contenders."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from pages.results import Figures, Results
 from pages.words import listed
 
-TARGET = 1.7  # how much faster two workers should be than one
+TARGET = 1.7  # the target: the speed-up of two workers over one
 
 
 def workers(results: Results) -> dict[str, Any]:

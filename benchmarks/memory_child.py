@@ -17,7 +17,7 @@ WORDS, LENGTH = 100_000, 30
 
 
 def peak() -> float:
-    """Largest resident memory so far. VmHWM starts anew with a program; ru_maxrss would remember who started it."""
+    """Return the peak resident memory so far. VmHWM is reset when a program starts; ru_maxrss would include the parent."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) / 1024

@@ -1,4 +1,4 @@
-"""Bayesian moment matching row by row: rank-one updates against a factor made anew for every row; two parts on two threads."""
+"""Bayesian moment matching row by row: rank-one updates against a factorisation for every row; two parts on two threads."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def matching(kind: str, algorithm: Any, **settings: Any) -> GaussianMixture:
 
 
 def plainly(model: GaussianMixture, rows: Array) -> Callable[[int], Any]:
-    """Start from what the model believes, about the means of the rows; the first call compiles."""
+    """Start from the belief of the model, about the means of the rows; the first call compiles."""
     belief = model._component_belief()
     state = [model.weight_concentration_, belief.means, belief.mean_precision, belief.dof, belief.scale]
     plain_matching(rows[:10], *[array.copy() for array in state])
@@ -70,7 +70,7 @@ def plainly(model: GaussianMixture, rows: Array) -> Callable[[int], Any]:
 
 @numba.njit(fastmath={"contract", "nsz", "reassoc", "arcp"}, error_model="numpy", nogil=True)
 def plain_matching(X, alpha, mean, kappa, dof, scale):
-    """Moment matching as one would write it: factor every scale matrix, solve, project."""
+    """Plain moment matching: factor every scale matrix, solve, project."""
     n_components, width = mean.shape
     factor, y = np.empty((width, width)), np.empty(width)
     log_joint, p, distance = np.empty(n_components), np.empty(n_components), np.empty(n_components)

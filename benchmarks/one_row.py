@@ -66,7 +66,7 @@ def contest(
     target: Target | None,
     note: str,
 ) -> Line:
-    """Call both with the same rows, in blocks that take turns; the median call counts."""
+    """Call both with the same rows, in alternating blocks; the median call counts."""
     spent: dict[Callable[[Array], Any], list[int]] = {ours: [], theirs: []}
     for call in spent:
         call(rows[0])

@@ -1,7 +1,7 @@
 """What a model loses when rows are learned in many parts, against one stream of the same rows.
 
 ``python -m pages parts_and_rounds`` measures it and writes docs/benchmarks/parts_and_rounds.md. Rows are shuffled, so that
-parts are alike, or sorted by component, so that each part has seen something else.
+parts are alike, or sorted by component, so that parts differ.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ HELD_OUT = 10  # of so many rows one is held out
 
 @dataclass(frozen=True)
 class Drawn:
-    """Rows component after component, rows to judge by, a model that has learned nothing yet, and the judge of models."""
+    """Rows sorted by component, test rows, an unfitted model, and a scorer of models."""
 
     rows: Array
     held_out: Array

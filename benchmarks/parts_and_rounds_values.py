@@ -1,4 +1,4 @@
-"""What the page of `parts_and_rounds` says of its figures: a table of losses for each kind of data."""
+"""Values for the page of `parts_and_rounds`: a table of losses for each kind of data."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def fit(kind: Callable[..., Any], arguments: dict[str, Any], rows: Array, n_pass
 def per_pass(fits: dict[Any, Callable[[int], Any]], repeats: int, passes: int = PASSES) -> dict[Any, Timing]:
     """Return the time of one pass: a fit with several passes less a fit with one, which has the same overhead.
 
-    The best times are subtracted, not the best difference taken, which would favour whoever is noisier.
+    The best times are subtracted. The best difference would favour the noisier side.
     """
 
     def turn(fit: Callable[[int], Any], n_passes: int) -> Callable[[int], Any]:

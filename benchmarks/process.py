@@ -17,7 +17,7 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 
 @dataclass(frozen=True)
 class Finished:
-    """Wall seconds of a whole process, start of the interpreter included, and what it printed."""
+    """Wall seconds of a whole process, with the start of the interpreter, and its output."""
 
     seconds: float
     output: str

@@ -25,7 +25,7 @@ class Contender:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def model(self, n_components: int, seed: int, **more: Any) -> GaussianMixture:
-        """A model that has learned nothing yet; parameters that the estimator does not have are left out."""
+        """Return an unfitted model; parameters that the estimator does not have are left out."""
         known = signature(GaussianMixture).parameters
         given = {name: value for name, value in self.parameters.items() if name in known}
         return GaussianMixture(n_components, random_state=seed, n_threads=1, **given, **more)
@@ -71,12 +71,12 @@ def streamed(model: GaussianMixture, rows: Array, held_out: Array, judge_learned
     begin = process_time()
     learned(model, rows)
     middle = process_time()
-    _ = model.weights_  # what is put off until somebody reads
+    _ = model.weights_  # work that is deferred to the first reading
     end = process_time()
     return Run(middle - begin, end - middle, judged(model, held_out), judged(model, rows) if judge_learned else math.nan)
 
 
 def compile_kernels(contenders: tuple[Contender, ...], rows: Array) -> None:
-    """Let each contender learn few rows, with a warm-up short enough that there is a stream after it."""
+    """Let each contender learn a few rows, with a short warm-up, so that there is a stream after it."""
     for one in contenders:
         _ = learned(one.model(2, 0, warm_up=1000), rows[:12_000]).weights_

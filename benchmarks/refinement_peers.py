@@ -32,7 +32,7 @@ INITS = (1, 5, 10)
 MAX_ITER = 200
 REG_COVAR = 1e-6
 
-# Restarts that are polished, the passes each gets at most, and the gain of a pass with which it is content.
+# Restarts that are polished, the limit of passes for each, and the gain of a pass at which it stops.
 POLISH = ((RESTARTS, 50, 1e-5), (3, 150, 1e-5), (1, 800, 1e-6))
 
 
@@ -48,7 +48,7 @@ class Restart:
 
 @dataclass(frozen=True)
 class Peers:
-    """What a set is judged against: the rows it was found on, the restarts, and the score of the reference."""
+    """The peers of a set: the rows they learned, the restarts, and the score of the reference."""
 
     fingerprint: str
     restarts: tuple[Restart, ...]
@@ -87,7 +87,7 @@ class Task:
 
     @property
     def fingerprint(self) -> str:
-        """A name of all that the peers depend on."""
+        """Return a digest of all that the peers depend on."""
         settings = (
             self.n_components, self.rows.shape, self.held_out.shape, self.restarts, MAX_ITER, self.reg_covar, POLISH
         )  # fmt: skip
@@ -144,7 +144,7 @@ def retimed(peers: Peers, task: Task) -> Peers:
 
 
 def judged(model: Any, rows: Array) -> float:
-    """Nats a row, by one judge for all."""
+    """Return nats per row, by the same scorer for all."""
     return mean_score(mixture_of(model.weights_, model.means_, model.covariances_), rows)
 
 

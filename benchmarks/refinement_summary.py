@@ -1,7 +1,7 @@
 """Many sets in one line: mean, 90th percentile and worst loss, the share that is close to the reference, and seconds.
 
 Where all restarts of scikit-learn have missed the best optimum, a stream may gain much against them, and a mean of losses would
-hide others behind that. So there is another mean, in which gains count as 0.
+hide the losses of others. So there is a second mean, in which gains count as 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the page of `refinement` says of its figures: drawn sets shuffled and sorted, real sets, and what it costs."""
+"""Values for the page of `refinement`: drawn sets, shuffled and sorted, real sets, and costs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def sets(results: Results) -> dict[str, Any]:
 
 
 def nats(loss: float) -> str:
-    """A loss without a minus before nothing."""
+    """Return a loss as text, without a minus before zero."""
     return f"{round(loss, 4) + 0.0:.4f}"
 
 

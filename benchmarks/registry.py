@@ -12,7 +12,7 @@ from benchmarks.timing import one_thread
 
 Benchmark = Callable[[Scale], Iterator[Line]]
 
-# In the order of a run: what is short and tells much comes first.
+# In the order of a run: short and informative benchmarks come first.
 TOPICS = (
     "passes", "files", "counts", "choices", "topics", "spectra", "arrivals", "chains", "scoring", "threads", "one_row",
     "small_fit",

@@ -82,7 +82,7 @@ SHAPES: dict[str, Callable[[int], Shape]] = {
 
 
 def measure(shape: str, method: str, scale: int) -> dict[str, float]:
-    """Learn, and return seconds, CPU seconds, the peak of memory beside the rows in MB, and how good the result is."""
+    """Learn, and return seconds, CPU seconds, the peak memory beside the rows in MB, and the quality of the result."""
     from benchmarks.shapes_methods import METHODS
 
     found = SHAPES[shape](scale)

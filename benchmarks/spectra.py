@@ -100,7 +100,7 @@ def peer_run(train: Array, held_out: Array, n_components: int, passes: int, init
 
 
 def ours_until(goal: float, train: Array, held_out: Array, n_components: int) -> tuple[float, float, int]:
-    """Stream until a look at the components, with the clock stopped, finds them good enough, or the frames have come thrice."""
+    """Stream until the components are good enough (with the clock stopped for the check), or three passes are made."""
     model = ItakuraSaitoNMF(n_components, random_state=0, n_threads=1)
     spent, reached, seen = 0.0, np.inf, 0
     piece = max(len(train) // 20, 250)

@@ -34,7 +34,7 @@ KINDS = ("full", "tied", "diag", "spherical")
 
 @dataclass(frozen=True)
 class CostLine:
-    """What one method took and reached at one shape; `peer` is whose it is. The score is nats a row on rows held out."""
+    """Cost and score of one method at one shape; `peer` names the library. The score is nats per held-out row."""
 
     shape: str
     method: str
@@ -143,7 +143,7 @@ def iris(numbers: Sequence[int], seed: int) -> Iterator[CostLine]:
 
 
 def fixed(numbers: Sequence[int], seed: int) -> Iterator[CostLine]:
-    """120,000 rows of ten components with ten columns: what does not grow with the rows is most of it."""
+    """120,000 rows of ten components with ten columns: most of the cost does not grow with the rows."""
     methods: dict[str, Callable[[Array, int], GaussianMixture]] = {
         "fit": lambda rows, at: GaussianMixture(10, random_state=at, n_threads=1).fit(rows),
         "one pass and reading": lambda rows, at: stream(GaussianMixture(10, random_state=at, n_threads=1), rows),

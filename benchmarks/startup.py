@@ -32,7 +32,7 @@ def startup(scale: Scale) -> Iterator[Line]:
         "our fit": OURS,
         "peer's fit": PEER,
     }
-    for program in (OURS, PEER):  # compiles, and fills the caches of the file system
+    for program in (OURS, PEER):  # compiles, and fills the file system's cache
         run_python("-c", program)
     timings = interleave({name: start(program) for name, program in programs.items()}, scale.repeats)
     bare = timings["bare"]

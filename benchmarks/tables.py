@@ -84,7 +84,7 @@ def measure_peers(scale: Scale, data: Path | None) -> Measures:
 
 
 def compare_peer(rows: int) -> Figures:
-    """Fit both to the end by maximum likelihood, from several starts each; the best of each counts, and the time of all."""
+    """Fit both by maximum likelihood until convergence, from several starts; the best of each counts, with the time of all."""
     from stepmix.stepmix import StepMix
 
     X, k = make_table(rows, 4, 0, seed=1), 4

@@ -71,7 +71,7 @@ def constants_and_runs(scale: Scale) -> Figures:
             checkpoint = kept.stat().st_size
             keep = median(timed(model.save, Path(folder) / "model.hw")[0] for _ in range(5))
     largest = max(found, key=lambda one: one["parts"])
-    # The machine may be busier at one time than at another: what lies between was made under the mean of both.
+    # The load of the machine may change: runs are compared with the mean of the constants before and after.
     measured: dict[str, Any] = {name: (before[name] + after[name]) / 2 for name in before}
     rate = measured.pop("tasks_a_second")
     bytes_of = {name: round(measured.pop(name)) for name in ("message", "scores", "model")}

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-# Not measured, since there is one machine: what a link between two machines is taken to carry, in bytes a second.
+# Assumed, since there is only one machine: the speed of a link between machines, in bytes per second.
 LINK = 1.25e9
 
 
@@ -72,7 +72,7 @@ class Cost:
 
     @staticmethod
     def broadcast(constants: Constants, workers: int, link: float = LINK) -> float:
-        """Return the seconds until every worker has the model, which whoever has it passes on."""
+        """Return the seconds until every worker has the model; workers pass it on."""
         return depth_of(workers) * constants.model / link
 
 

@@ -110,7 +110,7 @@ def watched_more(found: Mapping[str, Sequence[float]]) -> float:
 
 
 def nothing(held: bytes, functions: Any, part: Part, block: Any, read_plan: ReadPlan) -> Message:
-    """A task of the same shape, which does nothing: what is left is Dask's."""
+    """A task of the same shape that does nothing: its cost is that of Dask."""
     return Message()
 
 

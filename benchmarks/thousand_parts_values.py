@@ -1,4 +1,4 @@
-"""What the page of `thousand_parts` says of its figures: what the cost model predicts from the constants."""
+"""Values for the page of `thousand_parts`: the predictions of the cost model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a second thread brings: the EM pass over a million rows on two threads against one."""
+"""The gain of a second thread: the EM pass over a million rows on two threads against one."""
 
 from __future__ import annotations
 

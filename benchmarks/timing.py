@@ -1,4 +1,4 @@
-"""Turns: contenders run one after the other, again and again, so that a slow minute of the machine hits them all."""
+"""Turns: contenders alternate, so that a slow minute of the machine affects all of them."""
 
 from __future__ import annotations
 

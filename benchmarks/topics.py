@@ -105,7 +105,7 @@ def compared(corpus: Corpus, scale: Scale) -> Iterator[Line]:
         ("scikit-learn", lambda: sklearn_curve(corpus, 10 if scale.judged else 1), 10),
     ):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what peers say when they are loaded
+            warnings.simplefilter("ignore")  # messages of peers when they are loaded
             peer = run() if find_spec(name.replace("scikit-learn", "sklearn")) else None
         if peer is None:
             yield Line(f"topics, {corpus.name}: {name}", float("nan"), None, "s", None, None, f"{name} is not installed")
@@ -126,7 +126,7 @@ def compared(corpus: Corpus, scale: Scale) -> Iterator[Line]:
 
 
 def model(n_topics: int, seed: int = 0, n_threads: int = 1, **options: Any) -> LatentDirichletAllocation:
-    """As tomotopy has it by default: a prior of the words, and one of the proportions that is learned."""
+    """Return a model with tomotopy's defaults: a prior of the words, and a learned prior of the proportions."""
     return LatentDirichletAllocation(
         n_topics, doc_topic_prior="learn", topic_word_prior=ETA, random_state=seed, n_threads=n_threads, tol=0.0, **options
     )
@@ -160,7 +160,7 @@ def curve_of_ours(corpus: Corpus, passes: int) -> Curve:
 
 
 def staged(corpus: Corpus, stages: Any, advance: Callable[[Any], None], read: Callable[[], tuple[Array, Any]]) -> Curve:
-    """Learn in stages, and look at the topics after each with the clock stopped."""
+    """Learn in stages, and evaluate the topics after each with the clock stopped."""
     curve, spent = Curve([], []), 0.0
     for stage in stages:
         begin = process_time()

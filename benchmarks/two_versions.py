@@ -22,7 +22,7 @@ STARTS = 5
 
 
 def cases() -> dict[str, Callable[[], object]]:
-    """Return what is timed, by name; rows and models are made here, and everything is run once, so that kernels are there."""
+    """Return the timed cases by name; rows and models are made here, and each case runs once, so that kernels are loaded."""
     import numpy as np
     from scipy.sparse import random_array
 
@@ -118,7 +118,7 @@ def cases() -> dict[str, Callable[[], object]]:
 
 
 def answer() -> None:
-    """Answer each line of standard input, the name of a case, by its CPU seconds; an empty answer for what cannot be run."""
+    """Answer each line of standard input, the name of a case, by its CPU seconds; a case that cannot run gets an empty line."""
     import warnings
 
     from threadpoolctl import threadpool_limits

@@ -72,7 +72,7 @@ class Chorales:
 
 
 def chord_of(row: NDArray[Any]) -> Chord:
-    """The pitch classes that sound, whatever the octave and the voice."""
+    """Return the pitch classes that sound, regardless of octave and voice."""
     return tuple(sorted({int(pitch) % 12 for pitch in row if pitch >= 0}))
 
 
@@ -86,13 +86,13 @@ def part_of(pieces: list[list[Chord]], number: dict[Chord, int]) -> Part:
 
 
 def model(k: int, seed: int, width: int, **options: Any) -> hw.CategoricalHMM:
-    """A hidden Markov model that has learned nothing yet."""
+    """Return an unfitted hidden Markov model."""
     priors = {f"{name}_prior": PRIOR for name in ("startprob", "transmat", "emissionprob")}
     return hw.CategoricalHMM(k, n_features=width, random_state=seed, n_threads=1, **priors, **options)
 
 
 def learners(k: int, seed: int, learn: Part, width: int) -> dict[str, Any]:
-    """The same model, learned in three ways: once through, in passes, and by hmmlearn."""
+    """Return the same model learned in three ways: in one pass, in several passes, and by hmmlearn."""
     from hmmlearn.hmm import CategoricalHMM
 
     logging.getLogger("hmmlearn").setLevel(logging.ERROR)
@@ -122,7 +122,7 @@ def judged(learn: Any, parts: dict[str, Part]) -> dict[str, float]:
 
 
 def without_states(parts: dict[str, Part], width: int) -> dict[str, dict[str, float]]:
-    """Nats a chord by how often chords are, and by the chord before, with as much of a prior."""
+    """Return nats per chord by the frequencies of chords, and by the chord before, with the same prior."""
     chain = hw.MarkovMixture(1, n_symbols=width, n_threads=1, random_state=0)
     learn = parts["train"]
     chain.partial_fit(learn.symbols[:, 0], lengths=learn.lengths)

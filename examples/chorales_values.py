@@ -1,4 +1,4 @@
-"""What the page about chorales says of its figures, and its picture."""
+"""Values and picture of the page about chorales."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = {
 
 
 def chord_name(chord: Sequence[int]) -> str:
-    """A name that a musician knows, or the notes."""
+    """Return the common name of a chord, or its notes."""
     if not chord:
         return "rest"
     if len(chord) == 1:

@@ -1,4 +1,4 @@
-"""Forgetting that tunes itself: ``half_life="auto"`` beside fixed half-lives and none, where streams drift and where not.
+"""``half_life="auto"`` beside fixed half-lives and none, on streams with and without drift.
 
 ``python -m pages drift`` measures it and writes docs/examples/drift.md.
 """
@@ -23,7 +23,7 @@ from pages.results import Figures
 
 Array = NDArray[np.float64]
 FILE = "electricity_nsw/electricity_nsw.csv.gz"
-SCORED_FROM = 2048  # rows, before which models wait for their first start
+SCORED_FROM = 2048  # rows of the warm-up
 HALF_LIVES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)
 SHOWN = ("abrupt", "gradual", "recurring")
 CALM = {
@@ -60,7 +60,7 @@ def compared(rows: Any, half_lives: Sequence[int], k: int = 4, **options: Any) -
 
 
 def traced(rows: Array, half_life: int, k: int = 4, points: int = 60) -> dict[str, Any]:
-    """What "auto" and a fixed half-life have gained over no forgetting by then, in nats, and the half-lives it found."""
+    """Return the gain of "auto" and of a fixed half-life over no forgetting so far, in nats, and the half-lives of "auto"."""
     size = max(len(rows) // points, 1)
     models = {name: hw.GaussianMixture(k, half_life=value, random_state=0, n_threads=1)
               for name, value in (("auto", "auto"), ("fixed", half_life), ("none", None))}  # fmt: skip
@@ -85,7 +85,7 @@ def of_seed(seed: int, scale: Scale) -> Figures:
 
 
 def best_fixed(run: dict[str, float]) -> int:
-    """The fixed half-life that scored best, which nobody knows beforehand."""
+    """Return the fixed half-life with the best score, which is not known in advance."""
     return int(max((key for key in run if key not in ("auto", "None")), key=lambda key: run[key]))
 
 
@@ -128,7 +128,7 @@ def measure_calm(scale: Scale, data: Path | None) -> Measures:
 
 
 def calm_set(name: str, k: int, scale: Scale) -> Figures:
-    """Streams in which nothing changes: how many there were, and in how many something was forgotten."""
+    """Count streams without drift, and those in which something was forgotten."""
     forgot = 0
     for seed in range(scale.calm):
         rows = heavy(scale.calm_rows, seed) if "heavy" in name else streams(scale.calm_rows, seed)["stationary"]
@@ -142,7 +142,7 @@ def measure_cost(scale: Scale, data: Path | None) -> Measures:
 
 
 def cost_set(columns: int, k: int, scale: Scale) -> Figures:
-    """CPU seconds of a stream in which nothing changes, without and with watching; the best of three."""
+    """Return CPU seconds of a stream without drift, without and with monitoring; the best of three."""
     rng = np.random.default_rng(0)
     rows = (4.0 * rng.normal(size=(k, columns)))[rng.integers(k, size=5 * scale.rows)]
     rows += rng.normal(size=rows.shape)

@@ -53,7 +53,7 @@ def streams(rows: int, seed: int) -> dict[str, Array]:
 
 
 def heavy(rows: int, seed: int) -> Array:
-    """Rows of four components with the tails of Student's t with three degrees of freedom; nothing changes."""
+    """Return rows of four components with tails of Student's t with three degrees of freedom, without drift."""
     rng = np.random.default_rng(seed)
     return CENTRES[rng.integers(4, size=rows)] + rng.standard_t(3, size=(rows, 2))
 
@@ -77,6 +77,6 @@ def lines(rows: int, seed: int) -> tuple[Array, Array]:
 
 
 def electricity(path: Path, at_most: int | None = None) -> Array:
-    """Price and demand of New South Wales, half-hour after half-hour, as they are in the file."""
+    """Return half-hourly price and demand of New South Wales, in the order of the file."""
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         return np.array([[float(line["nswprice"]), float(line["nswdemand"])] for line in csv.DictReader(file)][:at_most])

@@ -1,4 +1,4 @@
-"""What the page about drift says of its figures, and its picture."""
+"""Values and picture of the page about drift."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def line(name: str, run: dict[str, float], heads: list[str]) -> list[str]:
 
 
 def verdict(runs: dict[str, dict[str, float]], word: str) -> str:
-    """What the table says: how far auto is from the best half-life of each line, and from the best one for all of them."""
+    """Return the verdict: the distance of auto from the best half-life of each line, and from the best one for all lines."""
     fixed = [key for key in next(iter(runs.values())) if key not in NAMES]
     gaps = {name: run["auto"] - max(run[key] for key in fixed) for name, run in runs.items()}
     every = max(fixed, key=lambda key: float(np.mean([run[key] for run in runs.values()])))
@@ -82,7 +82,7 @@ def verdict(runs: dict[str, dict[str, float]], word: str) -> str:
 
 
 def draw(path: Path, results: Results) -> None:
-    """What was gained, and the half-lives, of each stream that is shown."""
+    """Draw gains and half-lives of each stream that is shown."""
     traces = {one["name"]: one for one in results.of("streams", "trace/")}
     traces["electricity"] = results.figures["electricity"]["trace"]
     with drawing(path, 2.1 * len(traces), 9.0, 110, **{"axes.titlesize": 9}) as figure:

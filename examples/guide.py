@@ -1,13 +1,13 @@
-"""The code on the pages of docs: it is run, and what it says is written beneath it.
+"""Run the code on the pages of docs, and write its output beneath it.
 
     python -m examples.guide                         # every page of the site that has code
     python -m examples.guide docs/guide/mixtures.md  # one page
 
-The blocks of a page run one after the other, in one new folder that is thrown away:
+The blocks of a page run in order, in a new temporary folder:
 
 - a block that begins with ```python, in one session for the whole page. If a block that begins with ```output follows, what was
   printed is written there;
-- a block that begins with ```console holds commands, each after a "$ ", and what they said.
+- a block that begins with ```console holds commands, each after a "$ ", and their output.
 
 A line "% not run: reason" before a block leaves it out.
 """
@@ -35,7 +35,7 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 WRITTEN_BY_COMMANDS = ("papers", "benchmarks", "examples", "contributing")  # folders of pages that other commands write or test
-LONGEST = 160  # characters of a line that a command says
+LONGEST = 160  # characters of a line of output
 
 Say = Callable[[str], str]
 
@@ -57,7 +57,7 @@ def list_commands(page: str) -> list[str]:
 
 
 def write_answers(page: str, run_python: Say, run_command: Say) -> str:
-    """Return the page with what its code and its commands say now."""
+    """Return the page with the present output of its code and commands."""
 
     def renew(found: re.Match[str]) -> str:
         if found["skip"]:
@@ -109,7 +109,7 @@ def start_shell(folder: str) -> Say:
         )  # fmt: skip
         if done.returncode != 0:
             raise SystemExit(f"{command} ended with code {done.returncode}:\n{done.stdout}")
-        # The first command on a new machine also says that kernels are compiled: a reader of the page may never see that line.
+        # The first command on a new machine also prints that kernels are compiled; the pages leave this line out.
         lines = done.stdout.splitlines(keepends=True)
         return "".join(line for line in lines if line.rstrip() not in (COMPILING, COMPILING_ANEW))
 
@@ -117,7 +117,7 @@ def start_shell(folder: str) -> Say:
 
 
 def renew_page(page: Path) -> str:
-    """Run the code of a page in a new folder, and return the page with what it says now."""
+    """Run the code of a page in a new folder, and return the page with the new output."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         return write_answers(page.read_text(encoding="utf-8"), start_session(page.name), start_shell(folder))
 

@@ -1,4 +1,4 @@
-"""Vowels and consonants, found in a novel by a hidden Markov model of its letters that knows nothing of either.
+"""Vowels and consonants, found in a novel by a hidden Markov model of its letters, without labels.
 
 ``python -m pages letters`` measures it and writes docs/examples/letters.md.
 """
@@ -43,7 +43,7 @@ class Scale:
 
 
 def load(path: Path, at_most: int | None = None) -> NDArray[np.int64]:
-    """The novel from its first chapter on, as letters (0 to 25) and spaces (26): all that is no letter is a space."""
+    """Return the novel from its first chapter on, as letters (0 to 25) and spaces (26); other characters are spaces."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         text = file.read()
     text = re.sub("[^a-z]+", " ", text[max(text.find("Chapter 1"), 0) :].lower()).strip()[:at_most]
@@ -55,7 +55,7 @@ def load(path: Path, at_most: int | None = None) -> NDArray[np.int64]:
 
 
 def model(k: int, seed: int, **options: Any) -> hw.CategoricalHMM:
-    """A hidden Markov model that has learned nothing yet."""
+    """Return an unfitted hidden Markov model."""
     return hw.CategoricalHMM(k, n_features=len(SYMBOLS), random_state=seed, n_threads=1, **options)
 
 
@@ -81,7 +81,7 @@ def peer(k: int, X: NDArray[np.int64], seed: int) -> Any:
 
 
 def judged(learn: Callable[[], Any], learned: NDArray[np.int64], held_out: NDArray[np.int64]) -> Figures:
-    """What a learner took and how good it is: nats a letter of what it learned and of what it did not see."""
+    """Return cost and quality of a learner: nats per training letter and per held-out letter."""
     began = time.process_time()
     found = learn()
     _ = found.transmat_
@@ -114,7 +114,7 @@ def sides(transitions: NDArray[np.float64], emissions: NDArray[np.float64], X: N
 
 
 def state_of_letter(transitions: NDArray[np.float64], emissions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probability of each state given the letter alone (27, K), in the long run of the chain."""
+    """Return the probability of each state given the letter alone (27, K), under the stationary distribution."""
     values, vectors = np.linalg.eig(transitions.T)
     often = np.abs(np.real(vectors[:, np.argmax(np.real(values))]))
     joint = (often / often.sum())[:, None] * emissions
@@ -122,7 +122,7 @@ def state_of_letter(transitions: NDArray[np.float64], emissions: NDArray[np.floa
 
 
 def without_states(learned: NDArray[np.int64], held_out: NDArray[np.int64]) -> dict[str, float]:
-    """Nats a held-out letter by how often letters are, and by how they follow one another (a tenth of a count each)."""
+    """Return nats per held-out letter by letter frequencies, and by a Markov chain (prior: a tenth of a count each)."""
     n, (old, new) = len(SYMBOLS), (part[:, 0] for part in (learned, held_out))
     alone = np.bincount(old, minlength=n) + 0.1
     pairs = np.bincount(n * old[:-1] + old[1:], minlength=n * n).reshape(n, n) + 0.1

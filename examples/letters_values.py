@@ -1,4 +1,4 @@
-"""What the page about letters says of its figures, and its picture."""
+"""Values and picture of the page about letters."""
 
 from __future__ import annotations
 

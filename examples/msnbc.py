@@ -45,7 +45,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Sessions:
-    """Sessions one after the other: the category of each page view, and the length of each session."""
+    """Concatenated sessions: the category of each page view, and the length of each session."""
 
     values: NDArray[np.uint8]
     lengths: NDArray[np.int64]
@@ -69,7 +69,7 @@ class Sessions:
         return self.chosen(~held_out), self.chosen(held_out)
 
     def chunks(self, size: int = CHUNK) -> Iterator[tuple[slice, Sessions]]:
-        """Sessions as a stream brings them, with their places in it."""
+        """Yield sessions in the order of the stream, with their places."""
         first = 0
         for begin in range(0, len(self), size):
             place = slice(begin, begin + size)
@@ -98,7 +98,7 @@ class Sessions:
 
 
 def chains(k: int, sessions: Sessions, seed: int, algorithm: str = "auto") -> hw.MarkovMixture:
-    """A mixture of Markov chains that has learned nothing yet."""
+    """Return an unfitted mixture of Markov chains."""
     symbols = len(sessions.categories)
     return hw.MarkovMixture(k, n_symbols=symbols, random_state=seed, algorithm=algorithm, n_threads=1)
 
@@ -117,7 +117,7 @@ def in_passes(k: int, learn: Sessions, seed: int) -> hw.MarkovMixture:
 
 
 def counted(k: int, learn: Sessions, seed: int) -> hw.MultinomialMixture:
-    """One pass over what was viewed, order ignored."""
+    """Learn in one pass over counts of views; order is ignored."""
     model = hw.MultinomialMixture(k, random_state=seed, n_threads=1)
     for _, chunk in learn.chunks():
         model.partial_fit(chunk.counts())
@@ -125,11 +125,11 @@ def counted(k: int, learn: Sessions, seed: int) -> hw.MultinomialMixture:
 
 
 def timed(learn: Callable[[], Any]) -> tuple[Any, Figures]:
-    """What was learned, and what it took: seconds, and the peak of memory over what was held before, in MB."""
+    """Return the model, the seconds, and the increase of the peak memory in MB."""
     before = reset_peak_memory()
     began = time.process_time()
     model = learn()
-    _ = model.weights_  # reading ends a warm-up that was not complete, and folds the last rows
+    _ = model.weights_  # reading ends an incomplete warm-up, and folds the last rows
     seconds, grown = time.process_time() - began, memory_since(before)
     return model, {"seconds": seconds, "megabytes": None if grown is None else grown / 1e6}
 

@@ -1,4 +1,4 @@
-"""What the page about web sessions says of its figures, and its picture."""
+"""Values and picture of the page about web sessions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pages.results import Results, by_seed
 from pages.words import fine_percent, listed, median
 
 MARKOV, EM, COUNTS, BOTH = "stream", "em", "counts", "chains of counts"
-FEW_STEPS = 0.005  # of a cluster's steps: from pages that have fewer, nothing is drawn
-NAMED, MOST_NAMES = 0.6, 3  # a cluster is called after the categories of so many of its views, but of no more
+FEW_STEPS = 0.005  # of a cluster's steps; pages with a smaller share are not drawn
+NAMED, MOST_NAMES = 0.6, 3  # a cluster is named after the categories of this share of its views, up to a number
 
 
 def memory(found: Sequence[float | None]) -> str:
@@ -32,7 +32,7 @@ def chains(results: Results) -> dict[str, Any]:
 
 
 def gains(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """How much of EM's gain one pass has, and at what cost."""
+    """Return the share of EM's gain that one pass reaches, and the costs."""
     best = {k: median(one[MARKOV]["score"]) for k, one in found.items()}
     alone, most = best["1"], [*found][-1]
     shares, times = [], []
@@ -52,7 +52,7 @@ def gains(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def order(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """What is lost without the order."""
+    """Return the loss without the order."""
     score = {
         k: {name: median(one[name]["score"]) for name in (MARKOV, COUNTS, BOTH) if name in one} for k, one in found.items()
     }

@@ -89,7 +89,7 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Learned:
-    """What a learner says of the documents to judge by: groups, log-probability per word if it has one; and what it took."""
+    """Predictions of a learner for the test documents: groups, and log-probability per word if it has one; and its cost."""
 
     predicted: Labels
     seconds: float
@@ -97,11 +97,11 @@ class Learned:
     model: Any = None
 
 
-# The learners: each takes the documents, their labels, an order to stream them in, and a seed
+# The learners: each takes the documents, their labels, the order of the stream, and a seed
 
 
 def mixture(corpus: Corpus, seed: int) -> hw.MultinomialMixture:
-    """A mixture of multinomials, one component for each group, that has learned nothing yet."""
+    """Return an unfitted mixture of multinomials, with one component for each group."""
     return hw.MultinomialMixture(len(corpus.names), random_state=seed, n_threads=1)
 
 
@@ -117,7 +117,7 @@ def judged(learn: Callable[[], hw.MultinomialMixture], corpus: Corpus) -> Learne
     """Learn, with CPU seconds, and predict the test documents."""
     began = time.process_time()
     model = learn()
-    _ = model.weights_  # reading ends a warm-up that was not complete, and folds the last rows
+    _ = model.weights_  # reading ends an incomplete warm-up, and folds the last rows
     seconds = time.process_time() - began
     score = float(model.score_samples(corpus.judge).sum() / corpus.judge.sum())
     return Learned(model.predict(corpus.judge), seconds, score, model)
@@ -173,11 +173,11 @@ def k_means(corpus: Corpus, labels: Labels, order: Labels, seed: int) -> Learned
 
 
 LEARNERS = {STREAM: stream, FIRST: labelled_first, STARTED: started, FIT: fitted, NB: naive_bayes, KMEANS: k_means}
-# Who learns with no label, with some, and with all.
+# The learners without labels, with some, and with all.
 NONE, SOME, ALL = (STREAM, FIT, KMEANS), (STREAM, FIRST, STARTED, FIT, NB), (STREAM, FIT, NB)
 
 
-# What comes of it
+# Outcomes
 
 
 def matched(predicted: Labels, groups: Labels, number: int) -> Labels:

@@ -1,4 +1,4 @@
-"""What the page about newsgroups says of its figures, and its picture."""
+"""Values and picture of the page about newsgroups."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 FILE = "sp500_monthly/sp500_monthly.csv.gz"
 WAIT = 240  # months before anything is scored
 WAITS, STAYS, ALGORITHMS = (120, 240), (0, 9, 30), {"step by step": "online-em", "a year at a time": hw.OnlineEM(batch_size=12)}
-SHOWN = (240, 9, "step by step")  # chosen with the series in view, so the page gives all others too
+SHOWN = (240, 9, "step by step")  # chosen after looking at the series, so the page has all other settings too
 YEAR = 12  # months after which the peer is fitted again
 PASSES, SETTLED = 1000, 1e-4  # of every fit
 
@@ -71,12 +71,12 @@ def fitted(k: int, X: Array, seed: int) -> hw.GaussianHMM:
 
 
 def sticky(k: int, stays: int) -> Array | None:
-    """A prior of the passages: so many months in which each regime was seen to stay; none if there are none."""
+    """Return a prior of the transitions: this many months of stay in each regime; None for 0."""
     return 1.0 + stays * np.eye(k) if stays else None
 
 
 def peer(k: int, X: Array, seed: int, passes: int = PASSES, stays: int = 0) -> Any:
-    """hmmlearn's fit, which says on its own that a likelihood fell by a rounding error."""
+    """Return hmmlearn's fit, without its message that a likelihood fell by a rounding error."""
     from hmmlearn.hmm import GaussianHMM
 
     logging.getLogger("hmmlearn").setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""What the page about regimes of returns says of its figures, and its picture."""
+"""Values and picture of the page about regimes of returns."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ samples = [sample_of_cells(25_000, share) for share in rare]
 # %%
 # One model for all samples
 # -------------------------
-# Each sample is read once. The model says which populations there are, and how sure it is
+# Each sample is read once. The model shows the populations, and credible intervals
 # of their shares.
 
 model = hw.GaussianMixture("auto", random_state=0)

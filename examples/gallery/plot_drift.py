@@ -1,6 +1,6 @@
 """
-Drift: a model that notices that the world has changed
-======================================================
+Drift: a model that detects a change
+====================================
 
 With ``half_life="auto"`` every component watches how its rows score. When they score unlike
 before, that component forgets its old rows and follows; the others keep all they know.
@@ -28,8 +28,8 @@ rows[:, 1] -= np.where(group == 1, moved, 0.0)
 # %%
 # Three models on the same stream
 # -------------------------------
-# ``update`` scores each row before it is learned. The mean of these scores is what an
-# honest user sees.
+# ``update`` scores each row before it is learned. The mean of these scores is an
+# honest measure.
 
 models = {
     "never forgets": hw.GaussianMixture(3, random_state=0),

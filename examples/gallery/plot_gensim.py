@@ -4,7 +4,7 @@ From gensim: topics of documents that keep coming
 
 gensim's ``LdaModel`` wants a dictionary before it learns. Here none is needed:
 ``vocabulary="open"`` takes new words at any time, and ``partial_fit`` takes texts as they
-come. Nobody has to say how many there will be.
+come. Their number need not be known.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ from headwater import plotting
 # A newspaper in which a new subject turns up
 # -------------------------------------------
 # Most texts mix two subjects. In the second half of the stream a storm comes, with words
-# that nobody has used before.
+# that are new.
 
 SUBJECTS = {
     "politics": "parliament minister vote law party coalition budget speech election",
