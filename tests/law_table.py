@@ -9,6 +9,8 @@ import headwater as hw
 from headwater.core.algorithms import ALGORITHMS
 from headwater.core.batch import SparseRows, drop_zeros
 from headwater.core.count_validation import check_counts
+from headwater.core.gapped_rows import GappedRows
+from headwater.core.noisy_rows import NoisyRows
 
 ALGORITHM_CASES = [
     *(word for word, kind in ALGORITHMS.items() if kind.ways != ("collapsed",)),  # which is for topics
@@ -90,6 +92,39 @@ ROUNDED_MODELS = [
         {"half_life": 80.0, "covariance_type": "diag"}, {"algorithm": hw.OnlineVB(batch_size=40)},
         {"covariance_type": "factor", "n_factors": 1}, {"scale_columns": True, "algorithm": hw.QuasiBayes(batch_size=40)},
         {"algorithm": "boem"}, {"n_components": "auto", "reservoir": 250}, {"resolution": 2.0, "algorithm": "soem"},
+    )
+]  # fmt: skip
+
+
+class NoiseFed(hw.GaussianMixture):
+    """GaussianMixture on rows with measurement errors, whose variances hang on the values: so copies of a row have the same."""
+
+    def _checked(self, X):
+        rows = super()._checked(X)
+        values = rows.values if isinstance(rows, GappedRows) else np.asarray(rows, dtype=float)
+        return NoisyRows.of_errors(rows, 0.5 * np.mod(7.0 * values, 1.0))
+
+    @property
+    def predictive_score_samples(self):
+        raise AttributeError("a Student-t and an error add to no known law")
+
+
+class GapNoiseFed(NoiseFed):
+    """The same, with gaps."""
+
+
+NOISE_MODELS = [
+    kind(**{"n_components": 3, "warm_up": 120, "random_state": 0, **options})
+    for kind, options in (
+        (GapNoiseFed, {"reservoir": 0}), (NoiseFed, {"covariance_type": "diag", "algorithm": "vb"}),
+        (NoiseFed, {"covariance_type": "tied", "algorithm": "em"}), (NoiseFed, {"algorithm": "vb"}),
+        (NoiseFed, {"covariance_type": "spherical", "algorithm": "online-em"}), (NoiseFed, {"reservoir": 250}),
+        (NoiseFed, {"parts": 3, "reservoir": 250, "covariance_type": "diag"}), (NoiseFed, {"half_life": 80.0}),
+        (GapNoiseFed, {"algorithm": hw.OnlineVB(batch_size=40), "covariance_type": "diag"}), (NoiseFed, {"algorithm": "soem"}),
+        (NoiseFed, {"scale_columns": True, "algorithm": hw.BayesianOnlineEM(batch_size=40)}),
+        (NoiseFed, {"algorithm": "boem", "covariance_type": "spherical"}),
+        (NoiseFed, {"n_components": "auto", "reservoir": 250}),
+        (GapNoiseFed, {"half_life": "auto", "algorithm": hw.Auto(batch_size=40), "reservoir": 250}),
     )
 ]  # fmt: skip
 
@@ -485,6 +520,6 @@ def rows_for(model):
         hw.DirectionOfArrival: snapshots, hw.VonMisesFisherMixture: directions, hw.PoissonMixture: events,
         hw.BernoulliMixture: answers, hw.CategoricalMixture: categories, hw.MixedMixture: tables,
         GapFed: gapped, hw.StudentMixture: rows, GapFedStudent: gapped,
-        RoundFed: rounded, SkewedFed: amounts,
+        RoundFed: rounded, SkewedFed: amounts, NoiseFed: rows, GapNoiseFed: gapped,
     }  # fmt: skip
     return kinds.get(type(model), counts)()

@@ -20,6 +20,7 @@ from headwater.diagnostics.component_description import scores_per_size
 from headwater.diagnostics.history import History
 from headwater.diagnostics.progress_bar import ProgressBar
 from headwater.estimators.calls import lock_of
+from headwater.estimators.measured_rows import with_noise
 from headwater.estimators.stream_input import refuse_beside
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _learn_and_score(model: StreamingEstimator, given: dict[str, object], histor
     if model._traits.scores_by_learning or not model._has_state() or model._runtime.warming_up:
         model.partial_fit(**given)
         return NO_SCORES
-    rows = model._aligned(model._checked(given["X"]))
+    rows = model._aligned(model._checked(with_noise(given["X"], given.get("noise"))))
     some = rows[chosen := _rows_to_score(len(rows), model, history)]
     # Scored by the parameters of the last refresh, so that reading finalizes nothing.
     found = model._learner.model.log_likelihood(model._quick_parameters(some.shape[1]), Batch(some), model._threads)

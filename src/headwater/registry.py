@@ -127,7 +127,7 @@ def word_of(model: StreamingEstimator) -> str:
 
 
 def companions_of(kind: type[StreamingEstimator]) -> frozenset[str]:
-    """Return the companions of rows that a class learns from: some of y, sample_weight, labels, lengths and key.
+    """Return the companions of rows that a class learns from: some of y, sample_weight, labels, noise, lengths and key.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def companions_of(kind: type[StreamingEstimator]) -> frozenset[str]:
     >>> sorted(companions_of(hw.GaussianHMM))
     ['key', 'lengths']
     """
-    taken = set(signature(kind.partial_fit).parameters) & {"y", "sample_weight", "labels", "lengths", "key"}
+    taken = set(signature(kind.partial_fit).parameters) & {"y", "sample_weight", "labels", "noise", "lengths", "key"}
     return frozenset(taken if kind._traits.target_columns else taken - {"y"})
 
 

@@ -87,7 +87,7 @@ def test_chunks_without_noise_are_exact():
     ("noise", "sentence"),
     [
         (NOISE[:5], r"noise must have shape \(1500, 2\)"), (NOISE[:, :1], "noise must have shape"),
-        (-NOISE, "noise must hold variances, got -2.5"), (NOISE * np.nan, "noise contains NaN"),
+        (-NOISE, "noise must hold variances, got -2.5"), (NOISE * np.nan, "uncertain each value is that is there, got NaN"),
         (NOISE * np.inf, "noise contains infinity"), (COVARIANCES + np.triu(np.ones((2, 2)), 1), "symmetric covariances"),
         (COVARIANCES - 9.0 * (1 - np.eye(2)), "negative eigenvalue"), ("much", "noise"),
     ],

@@ -17,6 +17,7 @@ from law_table import (
     GAPPED_CHAINS,
     HEALING_MODELS,
     MODELS,
+    NOISE_MODELS,
     OFTEN_HEALING,
     PLAIN_GAP_MODELS,
     REGRESSION_MODELS,
@@ -160,6 +161,13 @@ ARRIVAL_CASES = law_cases(ARRIVAL_MODELS, settings_in_turn(lambda model: model.h
 PLAIN_GAP_CASES = law_cases(PLAIN_GAP_MODELS, lambda number, model: ALL if is_often_gapped(model) else SLOW)
 GAP_CASES = law_cases(GAP_MODELS, in_turn(all_laws=[0], third=[6]))
 ROUNDED_CASES = law_cases(ROUNDED_MODELS, in_turn(all_laws=[0, 1]))
+# These two know a density of rows, and would score them here with their errors.
+WITHOUT_ERRORS = ("rows_are_drawn_from_the_density_that_scores_them", "modes_are_the_best_parameters")
+NOISE_CASES = law_cases(
+    NOISE_MODELS,
+    in_turn(third=[0, 1]),
+    lambda model: [law for law in applicable_laws(model) if law.__name__ not in WITHOUT_ERRORS],
+)
 HEALING_CASES = law_cases(HEALING_MODELS, in_turn(all_laws=[0], third=range(1, len(OFTEN_HEALING))))
 DIRECTION_CASES = law_cases(DIRECTION_MODELS + ANALYSER_MODELS, in_turn(all_laws=[0, 14], third=[1, 2, 15, 16]))
 HEAVY_CASES = law_cases(STUDENT_MODELS + BACKGROUND_MODELS, in_turn(all_laws=[0, 21], third=[2, 5, 16, 18, 22, 25, 39, 40]))
@@ -211,6 +219,11 @@ def test_law_of_gaps(model, law):
 @pytest.mark.parametrize(("model", "law"), ROUNDED_CASES)
 def test_law_of_rounded_rows(model, law):
     law(*short_stream(model))
+
+
+@pytest.mark.parametrize(("model", "law"), NOISE_CASES)
+def test_law_of_measured_rows(model, law):
+    law(clone(model), rows_for(model).copy())
 
 
 @pytest.mark.parametrize(("model", "law"), COUNT_CASES)

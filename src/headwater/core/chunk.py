@@ -5,19 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from headwater.core.values import AnyArray, Matrix, Rows, Settings
+from headwater.core.values import AnyArray, Matrix, Rows, Settings, Values
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 # What may come with the rows, by the names that `partial_fit` gives them.
 SEQUENCES = ("lengths", "key")
-COMPANIONS = ("y", "sample_weight", "labels", *SEQUENCES)
+COMPANIONS = ("y", "sample_weight", "labels", "noise", *SEQUENCES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +32,8 @@ class Chunk:
         Names of the columns.
     y, sample_weight, labels, lengths, key : array-like, optional
         Target, weight and label of each row, lengths of complete sequences, or the key of each row's sequence.
+    noise : array-like of shape (n_samples, n_features), optional
+        Variances of the measurement errors of the rows.
     start : int
         Place of the first row in its stream.
     schema : mapping, optional
@@ -42,11 +44,14 @@ class Chunk:
         Place of each row in the data, if some between them were left out.
     """
 
+    lost: ClassVar[tuple[str, ...]] = COMPANIONS  # what is lost where only the rows are taken
+
     X: Matrix  # a matrix, dense or sparse
     columns: Sequence[str] | None = None
     y: AnyArray | Sequence[float] | None = None
     sample_weight: AnyArray | Sequence[float] | None = None
     labels: AnyArray | Sequence[int] | None = None
+    noise: Values = None
     lengths: AnyArray | None = None
     key: AnyArray | None = None
     start: int = 0
@@ -124,7 +129,7 @@ def values_of(X: Rows) -> Matrix:
 def refuse_lost(X: object) -> None:
     """Refuse to learn a chunk without its companions."""
     if isinstance(X, Chunk):
-        _refuse(X, COMPANIONS)
+        _refuse(X, X.lost)
 
 
 def _refuse(chunk: Chunk, names: Sequence[str]) -> None:

@@ -58,6 +58,8 @@ def check_reading(model: StreamingEstimator, reading: Mapping[str, object]) -> N
         raise TypeError(
             f"fit has no option {unknown[0]!r}; data is read by those of headwater.stream: {', '.join(sorted(known))}"
         )
+    if reading.get("standard_errors") or "standard_errors" in (getattr(model, "schema_", None) or {}):
+        raise ValueError("rows with standard errors are learned on one machine: leave the cluster or standard_errors out")
     if reading.get("shuffle"):
         raise ValueError(ORDER_ERRORS["shuffle"])
     vocabulary = reading.get("vocabulary"), getattr(model, "vocabulary", None)

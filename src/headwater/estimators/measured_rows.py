@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from headwater.core.algorithms import ALGORITHMS
-from headwater.core.chunk import Chunk
+from headwater.core.chunk import COMPANIONS, Chunk
 from headwater.core.gapped_rows import GappedRows
 from headwater.core.noisy_rows import NoisyRows
 from headwater.core.statistics import LARGEST, Array
@@ -24,9 +24,9 @@ INDEFINITE = -1e-8  # of the largest variance: a lower eigenvalue is no rounding
 
 @dataclass(frozen=True, eq=False)
 class MeasuredChunk(Chunk):
-    """Rows with the noise that they were measured with, as it was given."""
+    """Rows that are taken with their noise, as it was given."""
 
-    noise: Values = None
+    lost = tuple(name for name in COMPANIONS if name != "noise")
 
 
 def with_noise(X: Rows, noise: Values) -> Rows:
@@ -47,6 +47,8 @@ def check_noise(noise: Values, rows: Array | GappedRows) -> Array:
     missing = rows.missing if isinstance(rows, GappedRows) else np.zeros((n, width), dtype=bool)
     gone = missing if found.ndim == 2 else missing[:, :, None] | missing[:, None]
     found = np.where(gone, 0.0, found.astype(np.float64))  # where there is no value, its error says nothing
+    if (lost := np.isnan(found).reshape(n, -1).any(axis=1)).any():
+        raise ValueError(f"noise must say how uncertain each value is that is there, got NaN (row {int(np.argmax(lost))})")
     check_finite(found.reshape(n, -1), "noise")
     variances = found if found.ndim == 2 else np.diagonal(found, axis1=1, axis2=2)
     if variances.min() < 0.0:
@@ -136,9 +138,35 @@ class MeasuredRows(MixtureEstimator):
         self._learn_chunk(self._measured(X, noise), sample_weight, labels)
         return self
 
+    @learns_by_chunk
+    def update(self, X: Rows, sample_weight: Values = None, *, labels: Values = None, noise: Values = None) -> Array:
+        """Score each row as the model was before learning it, and learn it, in one E-step.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row; a row of weight 0 is scored, but not learned.
+        labels : array-like of shape (n_samples,), optional
+            The component of each row where it is known, -1 where not; a labelled row scores its joint log-density.
+        noise : array-like of shape (n_samples, n_features) or (n_samples, n_features, n_features), optional
+            Variances of the measurement errors of the values, or covariances of those of each row (see `fit`).
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Log-density of each row before it was learned; NaN for the first eight.
+        """
+        return self._update(self._measured(X, noise), sample_weight, labels)
+
     @answers_by_chunk
     def score_samples(self, X: Rows, *, noise: Values = None) -> Array:
-        """Return the log-density of each row; with `noise`, of what would be measured with such errors."""
+        """Return the log-density of each row; with `noise`, of what would be measured with such errors.
+
+        A chunk of a stream has its own.
+        """
+        noise = X.noise if noise is None and isinstance(X, Chunk) else noise
         batch = self._rows(self._measured(X, noise))
         return self._in_precision(X, self._model.log_likelihood(self._read().parameters, batch, self._threads))
 

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 ROWS_AT = {"separate": 1}  # the axis of the rows in an answer, where it is not the first
 
 # The option of a stream that names the column of each companion.
-NAMED_BY = {"y": "target", "sample_weight": "weight", "labels": "label", "lengths": "key", "key": "key"}
+NAMED_BY = {
+    "y": "target",
+    "sample_weight": "weight",
+    "labels": "label",
+    "noise": "standard_errors",
+    "lengths": "key",
+    "key": "key",
+}
 
 Method = Callable[..., Any]
 Answer = TypeVar("Answer")

@@ -27,6 +27,7 @@ def stream(
     weight: str | int | None = None,
     label: str | int | None = None,
     key: str | int | None = None,
+    standard_errors: Iterable[str | int] | None = None,
     categories: str = "refuse",
     missing: str = "refuse",
     dates: str = "refuse",
@@ -66,6 +67,9 @@ def stream(
         unless `columns` names them, too, or the model that the rows are read like has learned from them.
     target, weight, label, key : str or int, optional
         Columns that become `y`, `sample_weight`, `labels` and `key` of a chunk.
+    standard_errors : list of str or int, optional
+        Columns with the standard errors of the columns to learn from, one for each in their order, "-" for one that is exact.
+        Their squares are the `noise` of a chunk, for models that take measurement errors (`GaussianMixture`).
     categories : {"refuse", "one-hot", "drop", "keep"}, default="refuse"
         What becomes of text, dates and times: one-hot makes a column of zeros and ones for each value that the first rows
         have, at most 1000; a value that comes later is zero in all of them. "keep" passes all columns on as they are, with
@@ -130,7 +134,8 @@ def stream(
     """
     options = make_options(
         format=format, columns=columns, exclude=exclude, keep=keep, target=target, weight=weight, label=label, key=key,
-        text=text, categories=categories, missing=missing, dates=dates, chunk_rows=chunk_rows, shuffle=shuffle, seed=seed,
+        standard_errors=standard_errors, text=text, categories=categories, missing=missing, dates=dates,
+        chunk_rows=chunk_rows, shuffle=shuffle, seed=seed,
         header=header,
         delimiter=delimiter, decimal=decimal, array=array, width=width, vocabulary=vocabulary, lowercase=lowercase,
         shortest=shortest, stop_words=stop_words, symbols=symbols,

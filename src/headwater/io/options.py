@@ -30,6 +30,7 @@ class Options:
     weight: str | int | None = None
     label: str | int | None = None
     key: str | int | None = None
+    standard_errors: tuple[str | int, ...] = ()
     text: str | int | None = None
     categories: str = "refuse"
     missing: str = "refuse"
@@ -63,7 +64,7 @@ def make_options(**given: Any) -> Options:
     given["columns"] = None if given["columns"] is None else _check_columns("columns", given["columns"])
     if given["columns"] == ():
         raise ValueError("columns must name at least one column, got none")
-    for name in ("exclude", "keep"):
+    for name in ("exclude", "keep", "standard_errors"):
         given[name] = () if given[name] is None else _check_columns(name, given[name])
     given["stop_words"] = tuple(_check_words("stop_words", given["stop_words"] or ()))
     given["symbols"] = None if given["symbols"] is None else tuple(_check_words("symbols", given["symbols"]))

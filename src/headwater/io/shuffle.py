@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.chunk import Chunk
+from headwater.core.chunk import COMPANIONS, Chunk
 
 
 def permute_rows(whole: Chunk, size: int, seed: int, number: int) -> Iterator[Chunk]:
@@ -22,11 +22,7 @@ def permute_rows(whole: Chunk, size: int, seed: int, number: int) -> Iterator[Ch
 
 def select_items(whole: Chunk, places: NDArray[np.int64], start: int) -> Chunk:
     """Return some rows of a chunk, or some of its sequences, with their companions."""
-    found: dict[str, Any] = {
-        name: values[places]
-        for name in ("y", "sample_weight", "labels", "key", "lengths")
-        if (values := getattr(whole, name)) is not None
-    }
+    found: dict[str, Any] = {name: values[places] for name in COMPANIONS if (values := getattr(whole, name)) is not None}
     if whole.kept:
         found["kept"] = {name: values.take(places) for name, values in whole.kept.items()}
     if whole.lengths is None:

@@ -19,6 +19,8 @@ OPTIONS = {
     "y": "--target",
     "sample_weight": "--weight",
     "labels": "--label",
+    "standard_errors": "--standard-errors",
+    "noise": "--standard-errors",
 }
 READ_OPTIONS = ("header", "delimiter", "decimal", "array", "width", "lowercase", "shortest", "stop_words", "symbols")
 

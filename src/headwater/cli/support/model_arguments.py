@@ -34,7 +34,14 @@ if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
 
 # Companions of the rows of a chunk, and their options.
-COMPANIONS = {"y": "--target", "sample_weight": "--weight", "labels": "--label", "key": "--key", "lengths": "sequences"}
+COMPANIONS = {
+    "y": "--target",
+    "sample_weight": "--weight",
+    "labels": "--label",
+    "noise": "--standard-errors",
+    "key": "--key",
+    "lengths": "sequences",
+}
 
 
 # Files

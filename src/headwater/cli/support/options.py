@@ -18,7 +18,18 @@ if TYPE_CHECKING:
     from headwater.io.stream import Stream
 
 # Options that the schema of a fitted model fixes.
-SCHEMA_OPTIONS = ("columns", "exclude", "target", "weight", "label", "key", "categories", "dates", "vocabulary")
+SCHEMA_OPTIONS = (
+    "columns",
+    "exclude",
+    "target",
+    "weight",
+    "label",
+    "key",
+    "standard_errors",
+    "categories",
+    "dates",
+    "vocabulary",
+)
 
 
 def _read_option(flag: str, text: str, **more: Any) -> object:
@@ -60,6 +71,9 @@ class ReadOptions:
     weight: Annotated[str | None, _read_option("--weight", "Column with the weight of a row.")] = None
     label: Annotated[str | None, _read_option("--label", "Column with the component of a row; -1 if not known.")] = None
     key: Annotated[str | None, _read_option("--key", "Column that says which sequence a row belongs to.")] = None
+    standard_errors: Annotated[
+        str | None, _read_option("--standard-errors", "Columns with the standard errors of the columns, in order; - for none.")
+    ] = None
     text: Annotated[str | None, _read_option("--text", "Column of text, whose words are counted.")] = None
     categories: Annotated[str | None, _read_option("--categories", "Columns of words: refuse, one-hot, drop or keep.")] = None
     missing: Annotated[str | None, _read_option("--missing", "Missing values: refuse, drop, keep, blank or zero.")] = None
@@ -74,7 +88,7 @@ class ReadOptions:
     def arguments(self) -> dict[str, object]:
         """Return the options that were given, as arguments of `headwater.stream`."""
         given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "read"}
-        for name in ("columns", "exclude"):
+        for name in ("columns", "exclude", "standard_errors"):
             given[name] = split_names(given[name])
         if given["vocabulary"] is not None and given["vocabulary"].isdecimal():
             given["vocabulary"] = int(given["vocabulary"])
@@ -130,7 +144,7 @@ class ReadOptions:
         if like is not None and getattr(like, "schema_", None) is not None:
             for name in SCHEMA_OPTIONS:
                 if name in arguments:
-                    raise usage_error(f"the model knows what it was learned from: leave out --{name}")
+                    raise usage_error(f"the model knows what it was learned from: leave out --{name.replace('_', '-')}")
             arguments["like"] = like
             if not learns:
                 arguments["vocabulary"] = "known"

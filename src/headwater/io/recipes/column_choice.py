@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from headwater.io.options import Options
 from headwater.io.read_errors import StreamError, column_phrase, quote_names
 from headwater.io.recipes import arrow_columns
-from headwater.io.recipes.companions import ROLES, plan_companions
+from headwater.io.recipes.companions import EXACT, ROLES, plan_companions
 from headwater.io.recipes.date_parts import kind_of_dates
 from headwater.io.recipes.kept_columns import KeptColumns, value_type
 from headwater.io.recipes.recipe import Recipe
@@ -28,7 +28,11 @@ def plan_table(head: TableHead, options: Options, place: str) -> TableRecipe | T
     refuse_duplicate_names(head.names, place)
     roles = {role: resolve_column(getattr(options, role), head.names, place, role) for role in ROLES}
     kept = set(resolve_columns(options.keep, head.names, place, "keep"))
-    taken = {name for name in (*roles.values(), *kept) if name is not None}
+    errors = tuple(
+        EXACT if one == EXACT else str(resolve_column(one, head.names, place, "standard_errors"))
+        for one in options.standard_errors
+    )
+    taken = {name for name in (*roles.values(), *errors, *kept) if name is not None}
     excluded = set(resolve_columns(options.exclude, head.names, place, "exclude"))
     if options.columns is None:
         left_out = taken | excluded
@@ -44,12 +48,25 @@ def plan_table(head: TableHead, options: Options, place: str) -> TableRecipe | T
     inputs = tuple(Input(name) for name in chosen) if typed else _inputs(chosen, head, options, place)
     if not inputs:
         raise StreamError(f"{place} has no column to learn from; it has {quote_names(head.names)}")
-    companions = plan_companions(roles, head.types, head.sample, place)
+    if errors and typed:
+        raise StreamError("standard_errors are for models of numbers, such as GaussianMixture: leave them out")
+    if errors:
+        check_errors(errors, [label for one in inputs for label in one.labels])
+    companions = plan_companions(roles, head.types, head.sample, place, errors)
     others = None if options.columns is not None else tuple(name for name in excluded | set(chosen) if name is not None)
     if typed:
         types = {name: column_type(head.types[name]) if name in head.types else NUMBER for name in chosen}
         return TypedColumnsRecipe(types, companions, head.named, others)
     return TableRecipe(inputs, companions, options.missing, head.named, head.complex, others=others)
+
+
+def check_errors(errors: tuple[str, ...], names: list[str]) -> None:
+    """Refuse standard errors of which there is not one for each column that is learned."""
+    if len(errors) != len(names):
+        raise StreamError(
+            f"standard_errors must name a column for each column of numbers ({quote_names(names)}), with "
+            f"'-' for one that is exact, got {len(errors)}"
+        )
 
 
 def add_kept_columns(recipe: Recipe, head: Head, options: Options, place: str) -> Recipe:

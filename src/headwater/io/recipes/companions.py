@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Column: TypeAlias = pa.Array | NDArray[np.float64]  # of a table, or of a matrix
 
 ROLES = {"target": "y", "weight": "sample_weight", "label": "labels", "key": "key"}
+EXACT = "-"  # the standard error of a column that has none
 
 
 @dataclass(frozen=True)
@@ -32,24 +33,28 @@ class Companions:
     label: str | None = None
     key: str | None = None
     label_levels: tuple[str, ...] | None = None
+    standard_errors: tuple[str, ...] = ()  # of the inputs, in their order; EXACT for one without
     optional: bool = False  # they may be absent, since the rows are read like those of a model
 
     @property
     def names(self) -> list[str]:
         """Names of the columns, each once."""
         found = (getattr(self, role) for role in ROLES)
-        return list(dict.fromkeys(name for name in found if name is not None))
+        return list(dict.fromkeys(name for name in (*found, *self.standard_errors) if name is not None and name != EXACT))
 
     def schema(self) -> dict[str, object]:
         """Return what there is, in values that JSON can hold."""
         found = {role: getattr(self, role) for role in ROLES if getattr(self, role) is not None}
+        if self.standard_errors:
+            found["standard_errors"] = list(self.standard_errors)
         return found if self.label_levels is None else {**found, "label_levels": list(self.label_levels)}
 
     def types(self) -> dict[str, pa.DataType]:
         """Return how to read the columns of a file that has no types of its own."""
         import pyarrow as pa
 
-        found = {name: pa.float64() for name in (self.target, self.weight) if name is not None}
+        numbers = (self.target, self.weight, *self.standard_errors)
+        found = {name: pa.float64() for name in numbers if name is not None and name != EXACT}
         if self.label is not None:
             found[self.label] = pa.float64() if self.label_levels is None else pa.string()
         if self.key is not None:
@@ -64,7 +69,24 @@ class Companions:
             column = None if name is None else find(name)
             if column is not None:
                 found[argument] = getattr(self, f"_{role}")(column, block, f"column {name!r} of {block.name}")
+        if self.standard_errors:
+            columns = [None if name == EXACT else find(name) for name in self.standard_errors]
+            if all((column is None) == (name == EXACT) for column, name in zip(columns, self.standard_errors, strict=True)):
+                found["noise"] = self._noise(columns, block)
         return found
+
+    def _noise(self, columns: Sequence[Column | None], block: Block) -> NDArray[np.float64]:
+        """Return squares of standard errors (n, d); NaN where there is none, as where there is no value."""
+        noise = np.zeros((len(block), len(columns)))
+        for at, (name, column) in enumerate(zip(self.standard_errors, columns, strict=True)):
+            if column is None:
+                continue
+            errors = _numbers(column, place := f"column {name!r} of {block.name}")
+            if (wrong := (errors < 0.0) | np.isinf(errors)).any():
+                row = int(np.argmax(wrong))
+                raise StreamError(f"{place} must hold standard errors, got {errors[row]} in row {block.number(row)}")
+            noise[:, at] = np.square(errors)
+        return noise
 
     def _target(self, column: Column, block: Block, place: str) -> NDArray[np.float64]:
         values = _numbers(column, place)
@@ -99,23 +121,32 @@ class Companions:
 
 
 def plan_companions(
-    given: Mapping[str, str | None], types: Mapping[str, pa.DataType], sample: Callable[[str], pa.Array] | None, place: str
+    given: Mapping[str, str | None],
+    types: Mapping[str, pa.DataType],
+    sample: Callable[[str], pa.Array] | None,
+    place: str,
+    standard_errors: tuple[str, ...] = (),
 ) -> Companions:
     """Return the companions that were named, or refuse a column that cannot be one."""
     for role in ("target", "weight"):
         name = given[role]
         if name is not None and name in types and not arrow_columns.is_number(types[name]):
             raise StreamError(f"{role} must be a column of numbers, but {name!r} of {place} holds {types[name]}")
+    for name in standard_errors:
+        if name in types and not arrow_columns.is_number(types[name]):
+            raise StreamError(f"standard_errors must be columns of numbers, but {name!r} of {place} holds {types[name]}")
     label, levels = given["label"], None
     if label is not None and label in types and not arrow_columns.is_number(types[label]):
         assert sample is not None
         levels = arrow_columns.find_levels(sample(label), f"column {label!r} of {place}")
-    return Companions(given["target"], given["weight"], label, given["key"], levels)
+    return Companions(given["target"], given["weight"], label, given["key"], levels, standard_errors)
 
 
 def refuse_roles(options: Options, place: str) -> None:
     """Refuse names of columns where there are none: in lines of text or symbols."""
-    said = [name for name in ("columns", "exclude", "text", *ROLES) if getattr(options, name) not in (None, ())]
+    said = [
+        name for name in ("columns", "exclude", "text", "standard_errors", *ROLES) if getattr(options, name) not in (None, ())
+    ]
     if said:
         raise StreamError(f"{place} has lines and no columns, so that {said[0]}= names none: leave it out")
 
@@ -129,7 +160,7 @@ def refuse_absent(companions: Companions, names: Sequence[str], place: str) -> N
 
 def concatenate_companions(parts: Sequence[Mapping[str, AnyArray]]) -> dict[str, Any]:
     """Concatenate the companions of several blocks; those that only some have are left out."""
-    names = [name for name in ROLES.values() if all(name in part for part in parts)]
+    names = [name for name in (*ROLES.values(), "noise") if all(name in part for part in parts)]
     return {name: np.concatenate([part[name] for part in parts]) if len(parts) > 1 else parts[0][name] for name in names}
 
 
@@ -138,7 +169,7 @@ def fill_absent_rows(values: Mapping[str, AnyArray], here: NDArray[np.bool_]) ->
     nothing = {"f": np.nan, "i": -1, "U": ""}
     found = {}
     for name, some in values.items():
-        found[name] = np.full(len(here), nothing[some.dtype.kind], dtype=some.dtype)
+        found[name] = np.full((len(here), *some.shape[1:]), nothing[some.dtype.kind], dtype=some.dtype)
         found[name][here] = some
     return found
 

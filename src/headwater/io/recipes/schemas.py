@@ -116,11 +116,14 @@ def _companions(schema: Schema, options: Options) -> Companions:
         check_field(name is None or isinstance(name, str), role, name)
         roles[role] = name
     levels = read_texts(schema, "label_levels", LEVEL_LIMIT)
+    errors = read_texts(schema, "standard_errors", COLUMN_LIMIT) or ()
+    if options.standard_errors:
+        raise ValueError("standard_errors are those of the model where rows are read like others: leave one of the two out")
     named = {role: getattr(options, role) for role in ROLES if getattr(options, role) is not None}
     if any(not isinstance(name, str) for name in named.values()):
         raise ValueError(f"{next(iter(named))} must be the name of a column where rows are read like others, got {named}")
     if not named:
-        return Companions(**roles, label_levels=levels, optional=True)
+        return Companions(**roles, label_levels=levels, standard_errors=errors, optional=True)
     absent = dict.fromkeys(ROLES)
     return Companions(**{**absent, **named}, label_levels=levels if named.get("label") == roles["label"] else None)
 
