@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from headwater.diagnostics.description_text import wide_table_html, wide_table_text
+from headwater.diagnostics.description_text import printable, wide_table_html, wide_table_text
 
 SHOWN_CHANGES = 3  # of a component, in words
 NOTABLE = 3.0  # standard errors: less may be chance where there are some hundred numbers
@@ -53,6 +53,8 @@ class Comparison:
         rows that are drawn.
     standard_error, standard_error_back : float
         Of these, by the number of rows drawn.
+    names_before, names_after : tuple of str
+        Names of the components, where they were given (`names_`).
 
     Examples
     --------
@@ -72,6 +74,8 @@ class Comparison:
     divergence_back: float
     standard_error: float
     standard_error_back: float
+    names_before: tuple[str, ...] = ()
+    names_after: tuple[str, ...] = ()
 
     @property
     def changed(self) -> tuple[ComponentChange, ...]:
@@ -88,15 +92,18 @@ class Comparison:
     def _repr_html_(self) -> str:
         return wide_table_html(*self._table())
 
+    def _pair(self, one: ComponentChange) -> str:
+        return f"{_label(one.before, self.names_before)} → {_label(one.after, self.names_after)}"
+
     def _table(self) -> tuple[str, list[str], list[list[str]], list[str]]:
         """Return a title, the header and a row for each pair of components, and sentences below."""
         title = f"{len(self.components)} components in both models, {len(self.lost)} lost, {len(self.new)} new"
         rows = [
-            [f"{one.before} → {one.after}", str(one.weight).removeprefix("weight "), f"{one.divergence:.3f}"]
+            [self._pair(one), str(one.weight).removeprefix("weight "), f"{one.divergence:.3f}"]
             for one in self.components
         ]  # fmt: skip
         notes = [
-            f"{one.before} → {one.after}: {'; '.join(map(str, one.changes[:SHOWN_CHANGES]))}"
+            f"{self._pair(one)}: {'; '.join(map(str, one.changes[:SHOWN_CHANGES]))}"
             for one in self.components
             if one in self.changed
         ]
@@ -105,12 +112,16 @@ class Comparison:
             f"back {self.divergence_back:.3f} (± {self.standard_error_back:.3f})."
         ]
         if self.lost:
-            notes.append(f"Lost: {', '.join(map(str, self.lost))} of the first model.")
+            notes.append(f"Lost: {', '.join(_label(k, self.names_before) for k in self.lost)} of the first model.")
         if self.new:
-            notes.append(f"New: {', '.join(map(str, self.new))} of the second model.")
+            notes.append(f"New: {', '.join(_label(k, self.names_after) for k in self.new)} of the second model.")
         if not (self.changed or self.lost or self.new):
             notes.append("No number has moved by more than three standard errors.")
         return title, ["component", "weight", "nats apart"], rows, notes
+
+
+def _label(component: int, names: tuple[str, ...]) -> str:
+    return printable(names[component]) if names else str(component)
 
 
 def _all(one: ComponentChange) -> tuple[Change, ...]:

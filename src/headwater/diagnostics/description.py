@@ -36,7 +36,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Component:
-    """One of the hidden sources: its number in the model, its weight (with an interval, if there is one), its values."""
+    """One of the hidden sources: its number in the model, its weight (and an interval, if there is one), values, name."""
 
     index: int
     weight: float
@@ -44,6 +44,12 @@ class Component:
     low: float | None = None
     high: float | None = None
     remark: str = ""
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """What it is called: its name, or its number."""
+        return self.name or str(self.index)
 
 
 @dataclass(frozen=True)

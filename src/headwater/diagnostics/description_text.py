@@ -55,7 +55,7 @@ def wide_table_html(
 def _table(found: Description) -> tuple[list[str], list[list[str]], list[str]]:
     """Return the header and rows of the components, and a line each for what is left out and for the facts."""
     shown = found.components[:MOST_COMPONENTS]
-    rows = [[str(one.index), _interval(one.weight, one.low, one.high), _values(one, found.value)] for one in shown]
+    rows = [[printable(one.label), _interval(one.weight, one.low, one.high), _values(one, found.value)] for one in shown]
     hidden = len(found.components) - len(shown) + found.left_out
     rest = [f"and {hidden:,} more"] if hidden else []
     rest += [f"{printable(fact.name)}: {_interval(fact.value, fact.low, fact.high)}" for fact in found.facts]

@@ -308,7 +308,9 @@ class StreamingEstimator(EstimatorCore):
             raise ValueError(f"level must lie between 0 and 1, got {one_line(level)}")
         _check_learned(self, "described")
         describer, limits = self._describer, Limits(int(values), int(components), float(level))
-        found = describer.describe(limits)
+        found, names = describer.describe(limits), describer.component_names()
+        if names is not None:
+            found = replace(found, components=tuple(replace(one, name=names[one.index]) for one in found.components))
         return replace(
             found,
             model=type(self).__name__,

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.statistics import Array
 from headwater.diagnostics.comparison import Change, Comparison, ComponentChange
+from headwater.estimators.component_names import shown_names
 from headwater.estimators.family_mixture import FamilyMixture
 from headwater.estimators.gaussian_mixture import GaussianMixture
 from headwater.estimators.mixture import MixtureEstimator
@@ -67,12 +68,14 @@ def compare_models(before: MixtureEstimator, after: MixtureEstimator) -> Compari
     pairs.sort(key=lambda pair: -first.weights_[pair[0]])
     one, two = _moments(first), _moments(second)
     components = tuple(_compare(first, second, one, two, k, j, float(apart[k, j])) for k, j in pairs)
+    names = tuple(tuple(shown_names(model) or ()) for model in (first, second))
     forth, back = _whole(first, second), _whole(second, first)
     return Comparison(
         components,
         tuple(sorted(set(range(len(first.weights_))) - {k for k, _ in pairs})),
         tuple(sorted(set(range(len(second.weights_))) - {j for _, j in pairs})),
         *(forth[0], back[0], forth[1], back[1]),
+        *names,
     )
 
 

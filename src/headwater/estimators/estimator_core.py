@@ -46,10 +46,12 @@ from headwater.estimators.runtime import Runtime
 from headwater.estimators.seeds import new_key
 from headwater.estimators.traits import Taken, Traits
 from headwater.estimators.verbose import watch_of
+from headwater.policies.identity import carry_identity
 from headwater.policies.names import GROWTH
 
 # Results of a fit, dropped when more is learned; and attributes that are dropped when learning starts anew.
 FIT_RESULTS = ("converged_", "n_iter_", "lower_bound_", "lower_bounds_", "_end")
+NAMES = "_names"  # of the components, by their numbers
 RESULTS = (*FIT_RESULTS, "merge_report_", "history_", "distributed_report_", "_open")
 
 _names_of: dict[object, tuple[str, ...]] = {}
@@ -255,9 +257,10 @@ class EstimatorCore(RowHooks):
             watch.end(end)
         self._note_columns(X, reset=resume is None or not self._vocabulary_is_open)
         self.n_features_in_ = learner.width - self._traits.target_columns
+        state = carry_identity(resume[0], state) if resume else state
         self._runtime = with_choice(Runtime(learner, state, self._given_parameters()), race)
         self._note_new_columns(X)
-        forget(self, RESULTS)
+        forget(self, RESULTS if resume else (*RESULTS, NAMES))
         self._conclude(end, bool(end.converged or learner.algorithm.again) or self.max_iter == 0)
         return self
 
@@ -344,7 +347,7 @@ class EstimatorCore(RowHooks):
         runtime = Runtime.start_on(learner, key, batch, float(weight), self._given_parameters())
         self._note_columns(X, reset=True)
         self._runtime = with_choice(runtime, race)
-        forget(self, RESULTS)
+        forget(self, (*RESULTS, NAMES))
         return self
 
     def _learn_one(self, x: Row) -> Self:

@@ -16,6 +16,7 @@ from headwater.core.validation import one_line
 from headwater.estimators import race_stream
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.changed_settings import settings_differ
+from headwater.estimators.component_names import merge_names
 from headwater.estimators.estimator_core import RESULTS
 from headwater.estimators.race import Race
 from headwater.estimators.runtime import Runtime
@@ -106,6 +107,7 @@ def merge(models: Iterable[Estimator]) -> Estimator:
     for name in RESULTS:
         merged.__dict__.pop(name, None)
     merged.merge_report_ = report
+    merge_names(merged, given, report.reference, report.matches)
     if named:
         merged.feature_names_in_ = max((model.feature_names_in_ for model in named), key=len)
     if report.ambiguous or report.distant or report.repaired:

@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Row, Rows, Values
-from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import answers_by_chunk, answers_by_score, reads
+from headwater.estimators.component_names import NamedComponents, select_names
 from headwater.estimators.estimator_core import RESULTS
 from headwater.estimators.seeds import rng_of
 from headwater.models.mixture import Mixture
+from headwater.policies.names import IDENTITY
 
 if TYPE_CHECKING:
     from headwater.families.family import AnyFamily
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 PREDICTED_AT_ONCE = 2**22  # probabilities that `predict` holds at a time: 32 MB
 
 
-class MixtureAnswers(DensityMixin, StreamingEstimator):
+class MixtureAnswers(DensityMixin, NamedComponents):
     """The questions that only read: rows in, answers out; and what was learned."""
 
     # Answers
@@ -210,6 +211,7 @@ class MixtureAnswers(DensityMixin, StreamingEstimator):
         smaller = {"n_components": int(kept.sum()), **dict.fromkeys(self._traits.given_start), **pruned._parameters_of(kept)}
         learner = pruned.set_params(**smaller)._make_learner(self._learner.width)
         pruned._runtime = self._reader.select(learner, np.flatnonzero(kept), pruned._given_parameters())
+        select_names(pruned, np.flatnonzero(kept), self._read().stream.records.get(IDENTITY))
         pruned.set_params(**{name: value for name, value in now.items() if name not in smaller})
         for name in RESULTS:
             pruned.__dict__.pop(name, None)

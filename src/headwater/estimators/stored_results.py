@@ -135,6 +135,16 @@ def _levels(reader: Reader, tree: object, path: str) -> Levels:
     return Levels(kind, tuple(cast(list[Category], values)))
 
 
+def _component_names(reader: Reader, tree: object, path: str) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for pair in reader.items(tree, path):
+        number, name = reader.items(pair, path) if isinstance(pair, list) and len(pair) == 2 else (-1, "")
+        found[reader.whole(number, path, 0, MOST_OPENED)] = reader.expect(name, str, path)
+    if len(set(found.values())) < len(found) or not all(name.strip() and name.isprintable() for name in found.values()):
+        raise Damaged(f"{path} has names that are no words in one line, or one twice")
+    return found
+
+
 RESULTS: dict[str, Read] = {
     "n_features_in_": lambda reader, tree, path: reader.whole(tree, path, 1),
     "feature_names_in_": _names,
@@ -150,6 +160,7 @@ RESULTS: dict[str, Read] = {
     "_end": _shares,
     "_given": _read_given,
     "_schema": _table_schema,
+    "_names": _component_names,
 }
 AS_IT_IS = ("schema_", "history_", "distributed_report_")
 

@@ -80,7 +80,7 @@ def _weights(model: Drawable, ax: Axes | None) -> Axes:
     shown = found.components[:24]
     shades = colors_of(None, 1 + max([one.index for one in shown], default=0))
     axes.barh(range(len(shown)), [one.weight for one in shown], color=[shades[one.index] for one in shown])
-    axes.set_yticks(range(len(shown)), [f"{found.component} {one.index}" for one in shown])
+    axes.set_yticks(range(len(shown)), [one.name or f"{found.component} {one.index}" for one in shown])
     axes.invert_yaxis()
     axes.set_xlabel(found.weight)
     return hide_frame(axes)

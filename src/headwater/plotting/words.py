@@ -65,5 +65,5 @@ def words(
     axes.tick_params(axis="y", length=0)
     axes.locator_params(axis="x", nbins=4)
     axes.set_xlabel(found.value)
-    axes.set_title(f"{found.component} {chosen.index}, {found.weight} {chosen.weight:.1%}", loc="left", fontsize="medium")
+    axes.set_title(f"{found.component} {chosen.label}, {found.weight} {chosen.weight:.1%}", loc="left", fontsize="medium")
     return hide_frame(axes)

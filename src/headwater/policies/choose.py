@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headwater.core.policy import Policy
 from headwater.policies.drift_monitor import DriftPolicy
+from headwater.policies.identity import IdentityPolicy
 from headwater.policies.reservoir_policy import ReservoirPolicy
 from headwater.policies.search_policy import SearchPolicy
 
@@ -13,4 +14,4 @@ def mixture_policies(reservoir: int | None, adapts: bool) -> tuple[Policy, ...]:
 
     Drift comes before searches: an alarm brings the next one forward.
     """
-    return ReservoirPolicy(reservoir, always=adapts), DriftPolicy(adapts), SearchPolicy()
+    return ReservoirPolicy(reservoir, always=adapts), DriftPolicy(adapts), SearchPolicy(), IdentityPolicy()

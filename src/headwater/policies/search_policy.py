@@ -239,7 +239,12 @@ def grow_stream(plan: Plan, stream: Stream, on_the_way: bool = False) -> Stream:
         return stream
     with one_blas_thread():
         after = regrow(plan, stream, on_the_way)
-    return after if after.parameters is stream.parameters or plan.holds(after) else refresh(plan, after)
+    if after.parameters is stream.parameters:
+        return after
+    moved = after if plan.holds(after) else refresh(plan, after)
+    for policy in plan.hooks(moved).policies:
+        moved = policy.after_move(plan, stream, moved)
+    return moved
 
 
 def align_references(plan: Plan, streams: list[Stream]) -> list[Stream]:

@@ -52,7 +52,8 @@ def make_card(found: Description, component: Component, color: str) -> dict[str,
         loud = np.maximum(curve.values, max(curve.values) * 1e-8)
         spark = sparkline((10.0 * np.log10(np.maximum(loud, 1e-300))).tolist(), f"{curve.title}, in decibels over bins")
     return {
-        "index": component.index, "weight": component.weight, "range": percent_range(component.low, component.high),
+        "index": component.index, "label": component.label, "weight": component.weight,
+        "range": percent_range(component.low, component.high),
         "remark": component.remark, "lines": lines, "color": color, "signed": signed, "spark": spark,
     }  # fmt: skip
 

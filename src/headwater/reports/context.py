@@ -192,7 +192,7 @@ def _interval_figures(found: Description, pixels: bool, shades: Sequence[str]) -
             add(name, f"sure-{at}", f"Credible intervals of the {found.value}s of {name}")
     elif "probability" in found.value:
         for component in [one for one in found.components if one.values and one.values[0].low is not None][:3]:
-            label = f"Probabilities in {found.component} {component.index}, with their credible intervals"
+            label = f"Probabilities in {found.component} {component.label}, with their credible intervals"
             bars = partial(plotting.words, found, component.index, color=shades[component.index])
             figures.append((figure(bars, label, f"sure-{component.index}", (3.6, 2.6)), label))
     return figures

@@ -50,7 +50,7 @@ def _learned_sentence(found: Description) -> str:
     if number:
         largest = found.components[0]
         most = (
-            f"; the largest is {found.component} {largest.index}, with {format_percent(largest.weight)}" if number > 1 else ""
+            f"; the largest is {found.component} {largest.label}, with {format_percent(largest.weight)}" if number > 1 else ""
         )
         return f"{found.model} found {_count(number, found.component + 's')} in {seen}{most}."
     facts = f": {found.facts[0].name} {format_number(found.facts[0].value)}" if found.facts else ""

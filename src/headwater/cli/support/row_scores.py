@@ -25,6 +25,7 @@ class RowAnswers:
     shares: NDArray[np.float64] | None = None
     predictions: NDArray[np.float64] | None = None
     sizes: NDArray[np.float64] | None = None
+    names: NDArray[np.object_] | None = None  # of the likeliest components
     share_name: str = "p"  # probabilities; "weight" for weights, which need not add up to one
 
     @property
@@ -48,8 +49,13 @@ Scorer = Callable[[Chunk], RowAnswers]
 
 def make_scorer(model: StreamingEstimator, shares: bool = True) -> Scorer:
     """Return a function from chunks to answers; with `shares`, the probabilities or weights of all components, too."""
+    from headwater.estimators.component_names import shown_names
+
     if hasattr(model, "filter"):
         return _make_sequence_scorer(model)
+
+    known = shown_names(model)
+    names = None if known is None else np.array(known, dtype=object)
 
     def answer(chunk: Chunk) -> RowAnswers:
         if not len(chunk):  # models need at least one row; its answers are dropped
@@ -59,7 +65,9 @@ def make_scorer(model: StreamingEstimator, shares: bool = True) -> Scorer:
             scores = np.asarray(model.score_samples(**_arguments_for(model.score_samples, chunk)), dtype=np.float64)
         name = "p" if hasattr(model, "predict_proba") else "weight"
         sizes = model._describer.row_sizes(chunk["X"], chunk.lengths)
-        return RowAnswers(scores, *_memberships(model, chunk, shares), _predictions(model, chunk), sizes, name)
+        clusters, found = _memberships(model, chunk, shares)
+        named = None if names is None or clusters is None else names[clusters]
+        return RowAnswers(scores, clusters, found, _predictions(model, chunk), sizes, named, name)
 
     return answer
 

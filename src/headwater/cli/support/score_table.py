@@ -218,6 +218,8 @@ def _score_columns(
         raise ValueError(f"rows can be called odd {NO_TARGET}")
     if answers.clusters is not None:
         columns["cluster"] = answers.clusters
+    if answers.names is not None:
+        columns["cluster_name"] = answers.names
     if options.probabilities:
         if answers.shares is None:
             raise usage_error("this model has no components, so there are no --probabilities")

@@ -79,6 +79,10 @@ class Describer(ABC):
     def describe(self, limits: Limits) -> Description:
         """Describe what only this model has: components, matrices, curves, facts."""
 
+    def component_names(self) -> list[str] | None:
+        """What components are called; None where they have no names but their numbers."""
+        return None
+
     def patterns(self) -> Array | None:
         """What components are in all columns (K, d), where that may be looked at as images."""
         return None

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
 from headwater.diagnostics.component_description import Limits, dirichlet_interval
+from headwater.estimators.component_names import shown_names
 from headwater.estimators.describers.describer import Describer
 from headwater.estimators.reading import Folded
 
@@ -22,6 +23,10 @@ class MixtureDescriber(Describer):
         if len(concentration) == 1:
             return np.ones((1, 2))
         return dirichlet_interval(concentration, float(concentration.sum()), limits)
+
+    def component_names(self) -> list[str] | None:
+        """Return the names that were given, and those of components that came later."""
+        return shown_names(self.model)
 
     def shares_of(self, folded: Folded) -> Array:
         """Return the shares of the components by what was folded."""
@@ -45,7 +50,8 @@ class MixtureDescriber(Describer):
         weights = self.model.weights_
         order = np.argsort(-weights, kind="stable")
         word, columns, lines = self.columns(order[:8])
-        table = [[str(k), f"{weights[k]:.3f}", *line] for k, line in zip(order[:8], lines, strict=True)]
+        names = self.component_names() or [str(k) for k in range(len(weights))]
+        table = [[names[k], f"{weights[k]:.3f}", *line] for k, line in zip(order[:8], lines, strict=True)]
         if len(order) > 8:
             table.append(["...", f"{weights[order[8:]].sum():.3f}", *[""] * len(columns)])
         warming = " (warming up)" if self.model._runtime.warming_up else ""
