@@ -38,8 +38,8 @@ def print_description(model: StreamingEstimator) -> None:
     if history is not None and history.late_scored:
         score = f"{history.late_score:.4g} nats{_format_perplexity(model, history)}"
         print(
-            f"Held-out score: {score}, the mean of the last half of the stream ({history.late_scored:,} {described.unit}, each "
-            f"scored before it was learned)."
+            f"Held-out score: {score}, the mean of {history.late_scored:,} {described.unit} in the last half of the stream, "
+            f"each scored before it was learned."
         )
     health = model.health_
     known = {finding.sentence for finding in health.findings}
