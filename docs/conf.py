@@ -37,6 +37,7 @@ suppress_warnings = ["config.cache"]  # the gallery's settings hold functions, w
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings say what a parameter may be
 autodoc_member_order = "groupwise"
+toc_object_entries_show_parents = "hide"  # `aic()`, not `GaussianMixture.aic()`: the column is narrow
 numpydoc_show_class_members = False  # the template lists them
 numpydoc_xref_param_type = False
 copybutton_prompt_text = r"\$ |>>> |\.\.\. "

@@ -84,7 +84,7 @@ def a_sweep_is_the_loop_row_by_row(estimator: StreamingEstimator, rows: Array) -
 
 
 def updates_score_before_they_learn(estimator: StreamingEstimator, rows: Array) -> None:
-    """`update` learns what `partial_fit` learns, and its scores do not know the rows that come later.
+    """`update` learns what `partial_fit` learns, and its scores do not depend on later rows.
 
     Examples
     --------
