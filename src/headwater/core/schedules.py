@@ -127,7 +127,7 @@ class Harmonic:
 
 @dataclass(frozen=True)
 class ForgettingFactor:
-    """A forgetting factor (paper 000, equations 4 and 5): zeta_t = 1 - 1 / ((t - 2) kappa + t0); the step is its normaliser eta_t.
+    """A forgetting factor (paper 000, equations 4, 5): zeta_t = 1 - 1 / ((t - 2) kappa + t0); the step is its normaliser eta_t.
 
     By Proposition 1, eta_t = eta_{t-1} / (zeta_t + eta_{t-1}); eta_1 = 1, so the first fold replaces the statistics.
 
