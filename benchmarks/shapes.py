@@ -37,8 +37,8 @@ TITLES = {
     "embeddings": "Embeddings in a thousand groups", "chain": "A hidden Markov model", "documents": "Topics",
 }  # fmt: skip
 PEERS = {"FAISS k-means": "faiss", "River KMeans": "river", "hmmlearn GaussianHMM": "hmmlearn", "gensim LdaModel": "gensim",
-         "tomotopy LDAModel": "tomotopy"}  # fmt: skip
-LONGEST = 900  # seconds of a cell, after which it is given up
+         "tomotopy LDAModel": "tomotopy", "pomegranate GeneralMixtureModel": "pomegranate"}  # fmt: skip
+LONGEST = 300  # seconds of a cell, after which it is given up
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,32 @@ def sklearn_mixture(kind: str, n_init: int = 1) -> Way:
     return fitted(make)
 
 
+def pomegranate_mixture(kind: str) -> Way:
+    """pomegranate's mixture of normal distributions, from its own start, to the tolerance that it has by default."""
+
+    def make(found: Any) -> Any:
+        import torch
+        from pomegranate.distributions import Normal
+        from pomegranate.gmm import GeneralMixtureModel
+
+        class Mixture:
+            def fit(self, rows: Any) -> Any:
+                torch.manual_seed(0)
+                parts = [Normal(covariance_type="sphere" if kind == "spherical" else kind) for _ in range(found.components)]
+                self.model = GeneralMixtureModel(parts, random_state=0).fit(torch.tensor(rows, dtype=torch.float32))
+                return self
+
+            def predict(self, rows: Any) -> Any:
+                return self.model.predict(torch.tensor(rows, dtype=torch.float32)).numpy()
+
+            def score_samples(self, rows: Any) -> Any:
+                return self.model.log_probability(torch.tensor(rows, dtype=torch.float32)).numpy()
+
+        return Mixture()
+
+    return fitted(make)
+
+
 def mini_batch_kmeans(found: Any) -> Any:
     from sklearn.cluster import MiniBatchKMeans
 
@@ -227,6 +253,7 @@ def gaussians(kind: str, *more: str) -> dict[str, Way]:
     }
     if "restarts" in more:
         found["scikit-learn GaussianMixture, n_init=5"] = sklearn_mixture(kind, 5)
+    found["pomegranate GeneralMixtureModel"] = pomegranate_mixture(kind)
     found["MiniBatchKMeans"] = fitted(mini_batch_kmeans)
     found["FAISS k-means"] = fitted(faiss_kmeans)
     if "river" in more:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from headwater.core.batch import Batch
+from headwater.core.block_climb import climb_blocks
 from headwater.core.climb import Climb, climb
 from headwater.core.contracts import Start, StartSettings
 from headwater.core.row_order import order_labelled_first
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
     from headwater.models.mixture_records import MixtureParameters
 
 MANY_PARAMETERS = 5000  # from which on a start is short
-ROWS_EACH = 64  # of a component, and twice the columns if that is more, on which seeds are found
+ROWS_EACH, ROWS_A_COLUMN = 64, 8  # of a component, the larger number, on which seeds are found
 LEAST_ROWS_EACH = 4  # below which there is nothing to exchange
-SEED_PASSES, SEED_TOL = 3, 1e-2  # of EM from each seed, and nats a row that the last of them gains
-LAST_PASSES, LAST_TOL = 2, 1e-2  # of EM on all rows
+PASSES, TOL = 7, 1e-2  # of EM in all, at most, and nats a row that one of them gains
+SEED_PASSES = 3  # of these, from each seed; the others are incremental, on all rows
 
 
 def is_dear(model: Mixture, batch: Batch, settings: StartSettings) -> bool:
@@ -42,22 +43,21 @@ def short_start(model: Mixture, batch: Batch, key: int, settings: StartSettings,
     n, width = batch.X.shape
     k = model.n_components
     rng = np.random.default_rng(np.random.SeedSequence((key, n)))
-    enough = k * max(ROWS_EACH, 2 * width)
+    enough = k * max(ROWS_EACH, ROWS_A_COLUMN * width)
     rows = np.arange(n) if n <= enough else order_labelled_first(batch.labels, rng.permutation(n), enough)[:enough]
     learn = batch if n <= enough else batch[rows]
 
-    def climbed(rows: Batch, passes: int, tol: float, parameters: MixtureParameters | None, summary: Summary | None) -> Climb:
-        begin = cast("MixtureParameters", parameters)  # which a climb from a summary does not look at
-        summary = summary or model.summarize(begin, rows, n_threads=n_threads)
-        tol *= geometry.scale
-        return climb(model, settings.readout, prior, begin, summary, rows, passes, tol, n_threads, penalised=False)
+    def climbed(summary: Summary) -> Climb:
+        begin = cast("MixtureParameters", None)  # which a climb from a summary does not look at
+        return climb(model, settings.readout, prior, begin, summary, learn, SEED_PASSES, tol, n_threads, penalised=False)
 
+    tol = TOL * geometry.scale
     seeds = [exchange_assignments(view, learn, k, rng, n_threads) for view in geometry.views(rows)]
     prior = model.prior(geometry, learn, seeds[0])
-    ends = [climbed(learn, SEED_PASSES, SEED_TOL, None, model.collect(geometry, learn, seed)) for seed in seeds]
+    ends = [climbed(model.collect(geometry, learn, seed)) for seed in seeds]
     best = max(ends, key=lambda end: end.trace[-1])
-    known = best.summary if learn is batch else None
     if len(learn) >= 5 * width * k:
         prior = model.refine_prior(prior, best.parameters, geometry)
-    best = climbed(batch, LAST_PASSES, LAST_TOL, best.parameters, known)
+    passes = max(1, PASSES - SEED_PASSES * len(seeds))
+    best = climb_blocks(model, settings.readout, prior, best.summary.mean, batch, passes, tol, n_threads)
     return Start(prior, best.parameters, best.summary)

@@ -23,6 +23,7 @@ from headwater.policies.split_merge import Move, Split, View, apply_move, find_r
 THOROUGH_TIMES = 4  # times as many rows, if only a reader waits
 MOVES_AT_ONCE = 3  # tried in a round
 MOST_ROUNDS = 6  # of moves
+DEAR_JUDGES = 5000  # rows that tell what new ones should score, where passes are dear
 LIKELY_Z = 1.0  # standard errors that are enough if new rows are unlike those before
 
 
@@ -36,7 +37,7 @@ def refine(search: SearchContext, allowed: float = np.inf) -> tuple[MixtureParam
     landed, record = _search_moves(search, record, budget)
     parameters, statistics, slow = climb_reservoir(search, landed, budget)
     record = replace(record, doubt=record.doubt or slow)
-    judges = search.judging[: max(LEAST_ROWS, JUDGING_TIMES * search.enough)]
+    judges = search.judges(DEAR_JUDGES if search.is_dear else max(LEAST_ROWS, JUDGING_TIMES * search.enough))
     scores = search.model.log_likelihood(parameters, judges, search.n_threads)
     budget.pay(0.5 * len(judges))
     weights = judges.row_weights
@@ -50,7 +51,7 @@ def _search_moves(search: SearchContext, record: Refinement, budget: Budget) -> 
     surprised = record.doubt or before.surprise > 0.0
     full = not search.reservoir.holds_all
     hopeless = record.content or (before.contested > 0 and before.z == 0.0 and not full and not search.thorough)
-    if hopeless and not surprised:
+    if (hopeless or search.is_dear) and not surprised:
         return None, record
     needed = 1.5 * START_PASSES if surprised else 6.0
     thorough = search.thorough or (

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from headwater.core.batch import Batch
+from headwater.core.block_climb import climb_blocks
 from headwater.core.statistics import Array
 from headwater.families.components import ComponentStatistics
 from headwater.models.mixture_records import MixtureParameters
@@ -19,6 +20,7 @@ from headwater.policies.search_context import Budget, SearchContext, compare_sco
 from headwater.policies.search_settings import LEAST_PASS_GAIN, LEAST_ROWS
 
 MOST_PASSES = 60  # of a climb
+DEAR_PASSES, DEAR_GAIN_SHARE = 4, 1e-2  # of a climb where passes are dear: at most, and by what part of p / rows they gain
 SLOW_PASSES = 15  # over all rows, after which a climb is in doubt
 ASTRAY_Z = 2.0  # standard errors by which judging rows must score worse to end a climb
 HEIR_CORRELATION = 0.9  # of responsibilities, for the statistics of a component to pass to its successor
@@ -58,7 +60,14 @@ def _climb_all_rows(search: SearchContext, budget: Budget) -> ClimbEnd:
     """Climb when all rows are in the reservoir: batch EM, for as long as it gains."""
     kept = search.beside(search.reservoir.batch)
     passes = max(2, min(MOST_PASSES, budget.passes(len(kept.batch))))
-    reached = climb_rows(kept, search.statistics, passes, search.content)
+    if search.is_dear:
+        passes, tol = min(passes, DEAR_PASSES), DEAR_GAIN_SHARE * search.enough / search.rows
+        end = climb_blocks(
+            search.model, search.readout, search.prior, search.statistics, kept.batch, passes, tol, search.n_threads
+        )
+        reached = ClimbEnd(end.parameters, end.summary.mean, end.trace[-1], len(end.trace))
+    else:
+        reached = climb_rows(kept, search.statistics, passes, search.content)
     budget.pay(reached.passes * len(kept.batch))
     return reached
 

@@ -55,9 +55,13 @@ def restate_base(plan: Plan, stream: Stream, parameters: MixtureParameters) -> B
     if not len(rows):
         return base
     own = reservoir.batch[rows]
-    old, new = (model.summarize(one, own, n_threads=plan.n_threads).mean for one in (stream.parameters, parameters))
+    new: ComponentStatistics = model.summarize(parameters, own, n_threads=plan.n_threads).mean
     count = base.progress.n_eff
-    statistics = correct(model, base.prior, count, new, base.statistics - old, own.size).writable()
+    if len(own) == base.progress.rows_seen and own.size == count:  # the base is these rows, and nothing else
+        statistics = new.writable()
+    else:
+        old = model.summarize(stream.parameters, own, n_threads=plan.n_threads).mean
+        statistics = correct(model, base.prior, count, new, base.statistics - old, own.size).writable()
     statistics.from_base[...] = 1.0
     return replace(base, statistics=statistics)
 

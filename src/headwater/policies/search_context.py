@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
 from headwater.core.contracts import Start
@@ -59,7 +60,16 @@ class SearchContext:
     @cached_property
     def judging(self) -> Batch:
         """All rows that judge."""
-        return self.reservoir.batch[np.flatnonzero(~self.reservoir.proposes)]
+        return self.reservoir.batch[self.judging_places]
+
+    def judges(self, most: int) -> Batch:
+        """The first rows that judge."""
+        return self.reservoir.batch[self.judging_places[:most]]
+
+    @cached_property
+    def judging_places(self) -> NDArray[np.intp]:
+        """Places of the rows that judge."""
+        return np.flatnonzero(~self.reservoir.proposes)
 
     @cached_property
     def named(self) -> frozenset[int]:
@@ -73,9 +83,14 @@ class SearchContext:
         return self.reservoir.holds_all and not self.forgets and not self.forgot
 
     @property
+    def is_dear(self) -> bool:
+        """Whether passes are dear. The start then made its own exchanges (`models/short_start.py`)."""
+        return self.enough > MANY_PARAMETERS
+
+    @property
     def content(self) -> float:
         """Nats a row that a pass has to gain: a small part of the expected loss by noise, p / (2 rows)."""
-        if self.thorough and self.enough <= MANY_PARAMETERS:
+        if self.thorough and not self.is_dear:
             return LEAST_PASS_GAIN
         return max(LEAST_PASS_GAIN, LEAST_GAIN_SHARE * self.enough / max(self.rows, 1))
 

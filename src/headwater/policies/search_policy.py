@@ -219,7 +219,7 @@ def refine_stream(plan: Plan, stream: Stream, allowed: float, thorough: bool = F
         drift is not None and (drift.clock > 0.0 or len(reservoir) < stream.rows),
         plan.n_threads,
     )
-    if not len(context.judging):  # the first rows of a reservoir may all propose
+    if not len(context.judging_places):  # the first rows of a reservoir may all propose
         return stream
     with one_blas_thread():
         parameters, statistics, record = refine(context, allowed)
