@@ -23,6 +23,7 @@ from headwater.policies.control_variate import correct
 from headwater.policies.names import RESERVOIR
 from headwater.policies.reservoir import Reservoir
 from headwater.policies.reservoir_climb import find_heirs
+from headwater.policies.search_settings import MANY_PARAMETERS
 
 
 def restate_at(
@@ -57,7 +58,8 @@ def restate_base(plan: Plan, stream: Stream, parameters: MixtureParameters) -> B
     own = reservoir.batch[rows]
     new: ComponentStatistics = model.summarize(parameters, own, n_threads=plan.n_threads).mean
     count = base.progress.n_eff
-    if len(own) == base.progress.rows_seen and own.size == count:  # the base is these rows, and nothing else
+    dear = model.rows_to_learn(plan.width) > MANY_PARAMETERS
+    if dear and len(own) == base.progress.rows_seen and own.size == count:  # the base is these rows, and nothing else
         statistics = new.writable()
     else:
         old = model.summarize(stream.parameters, own, n_threads=plan.n_threads).mean

@@ -18,9 +18,8 @@ from headwater.models.mixture_records import MixtureParameters, MixturePrior
 from headwater.policies.control_variate import ControlVariate
 from headwater.policies.refinement_record import Refinement
 from headwater.policies.reservoir import Reservoir
-from headwater.policies.search_settings import LEAST_PASS_GAIN
+from headwater.policies.search_settings import LEAST_PASS_GAIN, MANY_PARAMETERS
 
-MANY_PARAMETERS = 5000  # from which on passes are dear to a reader, too
 LEAST_GAIN_SHARE = 1e-3  # of the expected loss by noise, that a pass must gain
 MOST_NATS = 10.0  # that a row counts for at most when contenders are compared, so that outliers do not decide
 
