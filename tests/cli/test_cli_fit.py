@@ -11,6 +11,7 @@ from headwater.cli import main
 from headwater.cli.support import model_arguments, progress
 from headwater.cli.support.model_arguments import ModelSettings, make_model
 from headwater.cli.support.options import MessageOptions
+from headwater.core import compile
 from headwater.core.chunk import Chunk
 from headwater.estimators.describers import describer
 from headwater.io import row_collection
@@ -296,6 +297,25 @@ def test_data_is_looked_at_once_and_health_is_computed_once(shuffle, tmp_path, m
     asked = [str(tmp_path / "m.hw"), str(tmp_path / "a.csv"), "--rate", "0.1", "--against", "data"]
     assert main(["score", *asked, "-o", str(tmp_path / "s.csv")]) == 0
     assert counts == {"_guess_delimiter": 1}
+
+
+def test_the_learner_of_the_data_is_built_and_compiled_once(tmp_path, monkeypatch, capsys):
+    np.savetxt(tmp_path / "a.csv", np.column_stack([rows(300), rows(300, seed=1)[:, 0]]), delimiter=",")
+    described, compiled = [], []
+    describe, compile_one = hw.GaussianMixture._described, compile.compile_plan
+
+    def counted_description(model, width):
+        described.append(width)
+        return describe(model, width)
+
+    def counted_compilation(learner):
+        compiled.append(learner.width)
+        return compile_one(learner)
+
+    monkeypatch.setattr(hw.GaussianMixture, "_described", counted_description)
+    monkeypatch.setattr(compile, "compile_plan", counted_compilation)
+    assert main(["fit", "gaussian", "-k", "2", str(tmp_path / "a.csv"), "-o", str(tmp_path / "m.hw")]) == 0
+    assert described == compiled == [2, 3]  # parameters are checked before data is read, by a learner of two columns
 
 
 def test_health_is_computed_again_when_the_model_has_changed():
