@@ -11,7 +11,7 @@ import numpy as np
 from headwater.core.contracts import Model, Start
 from headwater.core.policy import Policy
 from headwater.core.state import Progress, Stream, Summary
-from headwater.core.statistics import Array
+from headwater.core.statistics import Array, Stats
 
 if TYPE_CHECKING:
     from headwater.core.plan import Plan
@@ -35,9 +35,9 @@ class Average(Policy):
         return self
 
     def gather(self, plan: Plan, before: Stream, whole: Stream, shards: Sequence[Stream]) -> Stream:
-        average = whole.records[AVERAGE].writable()
-        average.from_base[...] *= before.records[AVERAGE].from_base
-        return whole.with_record(AVERAGE, average)
+        average = whole.records[AVERAGE]
+        share = average.from_base * before.records[AVERAGE].from_base
+        return whole.with_record(AVERAGE, average.with_share_of_base(share))
 
     def widen(self, plan: Plan, stream: Stream) -> Stream:
         base = stream.base.with_record(AVERAGE, stream.model.widen(stream.base.records[AVERAGE], plan.width))
@@ -60,6 +60,14 @@ def average_count(plan: Plan, model: Model, progress: Progress) -> float:
     if given is not None and given.locates:
         seen = max(seen, min(progress.n_eff, float(model.rows_to_learn(plan.width))))
     return min(seen, plan.learner.rows_at_hand)
+
+
+def fold_share(before: Stats, after: Stats, average: Stats | None, moving: Stats | None, steps: Array, gains: Array) -> None:
+    """Write the share of the base into statistics, and into their average, that rows were folded into one by one."""
+    share = np.asarray(float(before.from_base[0]) * np.cumprod(1.0 - steps))
+    after.from_base[...] = share[-1]
+    if average is not None and moving is not None:
+        moving.from_base[...] = averaged_share(float(average.from_base[0]), share, gains)
 
 
 def averaged_share(average: float, shares: Array, gains: Array) -> float:

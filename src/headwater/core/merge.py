@@ -58,7 +58,6 @@ def _average_streams(plan: Plan, merged: Stream, streams: Sequence[Stream]) -> S
     """
     weights = [stream.progress.n_eff for stream in streams]
     parts = [stream.statistics.scaled(weight / sum(weights)) for stream, weight in zip(streams, weights, strict=True)]
-    statistics = reduce(add, parts).writable()
-    statistics.from_base[...] = merged.statistics.from_base
+    statistics = reduce(add, parts).with_share_of_base(merged.statistics.from_base)
     merged = replace(merged, statistics=statistics)
     return merged if plan.holds(merged) else refresh(plan, merged)

@@ -42,8 +42,8 @@ class Shards:
     def finish(self, plan: Plan, stream: Stream) -> Stream:
         """Merge the shards; the base of the stream is restored, with its share in what the shards began with."""
         merged = merge(plan.of_shard, self.streams)
-        statistics = merged.statistics.writable()
-        statistics.from_base[...] *= stream.statistics.from_base
+        share = merged.statistics.from_base * stream.statistics.from_base
+        statistics = merged.statistics.with_share_of_base(share)
         records = {**stream.records, **({AVERAGE: merged.records[AVERAGE]} if AVERAGE in merged.records else {})}
         whole = replace(merged, base=stream.base, statistics=statistics, unfolded=EMPTY, records=records)
         for policy in plan.hooks(stream).policies:

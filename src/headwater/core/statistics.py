@@ -127,6 +127,12 @@ class Statistics:
         """Return statistics whose arrays may be written to. A table is never written to: what changes is a new one."""
         return self._combine(_writable)
 
+    def with_share_of_base(self, share: float | Array) -> Self:
+        """Return statistics that may be written to, with another share of their base."""
+        found = self.writable()
+        found.from_base[...] = share
+        return found
+
 
 def _is_finite(array: Array, most: int) -> bool:
     # A sum shows values that are not finite at a tenth of the cost of testing every number.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headwater.core.average import averaged_share
+from headwater.core.average import fold_share
 from headwater.core.batch import Batch
 from headwater.core.climb import climb
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Start, StartSettings
@@ -221,10 +221,7 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
             batch.X.view(np.float64), batch.weights, self.sensors.turns, self.sensors.limit, steps, gains, n_eff,
             after.real, after.imag, after.heard, after.information, mean.real, mean.imag, mean.heard, mean.information, scores,
         )  # fmt: skip
-        share = np.asarray(float(statistics.from_base[0]) * np.cumprod(1.0 - steps))
-        after.from_base[...] = share[-1]  # counts stay 1
-        if average is not None and moving is not None:
-            moving.from_base[...] = averaged_share(float(average.from_base[0]), share, gains)
+        fold_share(statistics, after, average, moving, steps, gains)  # counts stay 1
         return after, moving, n_eff
 
     def log_likelihood(self, parameters: ArrivalParameters, batch: Batch, n_threads: int | None = None) -> Array:

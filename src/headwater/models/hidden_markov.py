@@ -10,7 +10,7 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.average import averaged_share
+from headwater.core.average import fold_share
 from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Start, StartSettings
 from headwater.core.gapped_rows import find_absent
@@ -352,15 +352,9 @@ class HiddenMarkov(Smoother):
         for number in [number for number in filters if number < 0 and number != sequences[-1]]:
             del filters[number]
             apart.pop(number, None)
-        share = np.asarray(float(statistics.from_base[0]) * np.cumprod(1.0 - steps))
-        learned = self._unflat(mean, width)
-        learned.from_base[...] = share[-1]
-        carried = Carry(filters, apart, float(keeps[-1]))
-        if average is None:
-            return learned, None, n_eff, carried
-        averaged = self._unflat(moving, width)
-        averaged.from_base[...] = averaged_share(float(average.from_base[0]), share, gains)
-        return learned, averaged, n_eff, carried
+        learned, averaged = self._unflat(mean, width), None if average is None else self._unflat(moving, width)
+        fold_share(statistics, learned, average, averaged, steps, gains)
+        return learned, averaged, n_eff, Carry(filters, apart, float(keeps[-1]))
 
     def _flat(self, statistics: ChainStatistics) -> Array:
         return np.concatenate([statistics.start, statistics.steps.ravel(), self._sweeping.flat(statistics.emissions)])

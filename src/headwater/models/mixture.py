@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-from headwater.core.average import averaged_share
+from headwater.core.average import fold_share
 from headwater.core.batch import Batch
 from headwater.core.contracts import EXACT, NO_SCORES, Inference, Model, Sampler, Start, StartSettings
 from headwater.core.gapped_rows import GappedRows
@@ -344,11 +344,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
             after, moving, n_eff = cast(SweepsRows, self.family).sweep(
                 name, prior.components, prior.concentration, batch, steps, gains, n_eff, statistics, average, scores
             )
-        share = np.asarray(float(statistics.from_base[0]) * np.cumprod(1.0 - steps))
-        after.from_base[...] = share[-1]
-        if moving is None or average is None:
-            return after, None, n_eff
-        moving.from_base[...] = averaged_share(float(average.from_base[0]), share, gains)
+        fold_share(statistics, after, average, moving, steps, gains)
         return after, moving, n_eff
 
     def log_likelihood(self, parameters: MixtureParameters[Params], batch: Batch, n_threads: int | None = None) -> Array:

@@ -221,8 +221,7 @@ def fold_forgetting(
     if model.has_own_moments:
         keep = shares * drift.memory / np.maximum(worth * old, TINY)
         after = model.recombine(statistics, np.diag(keep), summary.statistics, np.diag(shares / np.maximum(worth, TINY)))
-        after = after.writable()
-        after.from_base[...] = statistics.from_base * min(float(keep.min()), 1.0)
+        after = after.with_share_of_base(statistics.from_base * min(float(keep.min()), 1.0))
         memory = drift.memory + pace * counts
     else:
         after = statistics.toward(summary.statistics, summary.size / total, 1.0 / summary.size)

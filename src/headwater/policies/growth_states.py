@@ -117,8 +117,8 @@ def regrow(plan: Plan, stream: Stream, on_the_way: bool) -> Stream:
     prior = after.refine_prior(stage.prior, parameters, after.family.geometry(some.propose))
     transfer = Transfer(model, after, stream.parameters, parameters, prior, n_threads)
     whole = reservoir.holds_all and plan.half_life is None
-    statistics = transfer.restate(stream.statistics, batch, plan.count(stream.progress), whole).writable()
-    statistics.from_base[...] = stream.statistics.from_base
+    statistics = transfer.restate(stream.statistics, batch, plan.count(stream.progress), whole)
+    statistics = statistics.with_share_of_base(stream.statistics.from_base)
     scores = after.log_likelihood(parameters, some.judges, n_threads)
     known = replace(stream.records[REFINEMENT], content=False)  # it was about other components
     record = known.begin_at(stream.rows, scores, some.judges.row_weights, after.rows_to_learn(some.width))

@@ -39,8 +39,7 @@ def climb_reservoir(
         reached = _climb_from_move(search, landed, budget)
     else:
         reached = _climb_all_rows(search, budget) if search.whole else _climb_watched(search, budget)
-    statistics = reached.statistics.writable()
-    statistics.from_base[...] = search.statistics.from_base
+    statistics = reached.statistics.with_share_of_base(search.statistics.from_base)
     return reached.parameters, statistics, landed is None and search.whole and reached.passes >= SLOW_PASSES
 
 

@@ -44,9 +44,8 @@ def restate_at(
     new = model.summarize(reference, kept if renamed is None else renamed.batch, n_threads=plan.n_threads).mean
     beside, count = move(stream.statistics - old), plan.count(stream.progress)
     prior = stream.base.prior if prior is None else prior
-    statistics: ComponentStatistics = correct(model, prior, count, new, beside, kept.size).writable()
-    statistics.from_base[...] = stream.statistics.from_base
-    return statistics
+    statistics: ComponentStatistics = correct(model, prior, count, new, beside, kept.size)
+    return statistics.with_share_of_base(stream.statistics.from_base)
 
 
 def restate_base(plan: Plan, stream: Stream, parameters: MixtureParameters) -> Base:
@@ -60,12 +59,11 @@ def restate_base(plan: Plan, stream: Stream, parameters: MixtureParameters) -> B
     count = base.progress.n_eff
     dear = model.rows_to_learn(plan.width) > MANY_PARAMETERS
     if dear and len(own) == base.progress.rows_seen and own.size == count:  # the base is these rows, and nothing else
-        statistics = new.writable()
+        statistics = new
     else:
         old = model.summarize(stream.parameters, own, n_threads=plan.n_threads).mean
-        statistics = correct(model, base.prior, count, new, base.statistics - old, own.size).writable()
-    statistics.from_base[...] = 1.0
-    return replace(base, statistics=statistics)
+        statistics = correct(model, base.prior, count, new, base.statistics - old, own.size)
+    return replace(base, statistics=statistics.with_share_of_base(1.0))
 
 
 @dataclass(frozen=True)
@@ -105,9 +103,8 @@ class Transfer:
     def restate_base(self, base: Base, batch: Batch, rows: Matrix) -> Base:
         """Return a base restated at the new parameters, from its rows in the reservoir."""
         if len(rows):
-            statistics = self.restate(base.statistics, batch[rows], base.progress.n_eff).writable()
+            statistics = self.restate(base.statistics, batch[rows], base.progress.n_eff)
         else:  # its statistics follow the reservoir rows of each component
             old, new = self.responsibilities(batch)
-            statistics = self.after.recombine(base.statistics, (new.T @ old) / (old.sum(axis=0) + 1e-12)).writable()
-        statistics.from_base[...] = 1.0
-        return replace(base, statistics=statistics)
+            statistics = self.after.recombine(base.statistics, (new.T @ old) / (old.sum(axis=0) + 1e-12))
+        return replace(base, statistics=statistics.with_share_of_base(1.0))

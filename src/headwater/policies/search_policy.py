@@ -284,8 +284,8 @@ def _bring_to_size(plan: Plan, stream: Stream, first: Stream) -> Stream:
     own, other = mixture_of(stream), mixture_of(first)
     transfer = Transfer(own, other, stream.parameters, first.parameters, first.base.prior, plan.n_threads)
     kept = stream.records[RESERVOIR]
-    statistics = transfer.restate(stream.statistics, kept.batch, plan.count(stream.progress)).writable()
-    statistics.from_base[...] = stream.statistics.from_base
+    statistics = transfer.restate(stream.statistics, kept.batch, plan.count(stream.progress))
+    statistics = statistics.with_share_of_base(stream.statistics.from_base)
     rows = np.flatnonzero(kept.places < stream.base.progress.rows_seen)
     base = replace(transfer.restate_base(stream.base, kept.batch, rows), prior=first.base.prior)
     base = base.with_record(GROWTH, first.base.records.get(GROWTH))
