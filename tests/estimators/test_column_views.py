@@ -15,6 +15,7 @@ from sklearn.utils import estimator_checks
 
 import headwater as hw
 from headwater.checks import EXPECTED_FAILURES
+from headwater.estimators.column_views import ColumnClassifier
 
 
 def houses(n, seed=0):
@@ -157,3 +158,30 @@ def test_columns_that_make_no_sense():
         view.predict(np.zeros((2, 3)))
     with pytest.raises(ValueError, match="y must have one target per row"):
         view.fit(np.zeros((4, 2)), np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        (["a", "b", None], "y has no label in row 2, got None: drop the rows without a label"),
+        (["a", float("nan"), "b"], "y has no label in row 1, got nan"),
+        (["a", pd.NA, "b"], "y has no label in row 1, got <NA>"),
+        (["a", 1, "b"], "y must hold labels of one kind, got str and int"),
+    ],
+)
+def test_labels_that_are_none_are_refused(labels, sentence):
+    rows = pd.DataFrame({"x": np.arange(60.0), "kind": ["u", "v", "w"] * 20})
+    view = ColumnClassifier(hw.MixedMixture(1), "label")
+    with pytest.raises(ValueError, match=sentence):
+        view.fit(rows, np.array(labels * 20, dtype=object))
+
+
+def test_an_enum_gets_the_category_that_it_lacks():
+    polars = pytest.importorskip("polars")
+    kinds = np.random.default_rng(0).integers(2, size=400)
+    table = polars.DataFrame(
+        {"x": 9.0 * kinds, "kind": polars.Series(np.where(kinds, "b", "a"), dtype=polars.Enum(["a", "b"]))}
+    )
+    gaps = polars.DataFrame({"x": [0.0, 9.0], "kind": polars.Series([None, None], dtype=polars.Enum(["b"]))})
+    filled = hw.MixedMixture(2, random_state=0).fit(table).impute(gaps)
+    assert filled["kind"].to_list() == ["a", "b"] and filled["kind"].dtype == polars.Enum(["b", "a"])

@@ -110,3 +110,20 @@ def test_extreme_values_stay_finite():
     model = hw.MixedMixture(2, columns={0: "lognormal", 1: "gamma", 2: "gamma"}, random_state=0).partial_fit(X)
     assert np.isfinite(model.score_samples(X)).all()
     assert all(np.isfinite(part).all() for values in model.column_parameters_.values() for part in values.values())
+
+
+@pytest.mark.parametrize("kind", ["lognormal", "gamma", "zero-inflated-lognormal", "zero-inflated-gamma"])
+@pytest.mark.parametrize("first", [np.nan, 7.0, 0.0])
+def test_columns_that_say_nothing_at_first_learn_later(kind, first):
+    """Values that are missing or all alike in the warm-up do not make those that follow impossible."""
+    if first == 0.0 and not kind.startswith("zero"):
+        first = 7.0
+    rng = np.random.default_rng(2)
+    rows = pd.DataFrame({"x": rng.normal(size=300), "paid": first})
+    later = pd.DataFrame({"x": rng.normal(size=900), "paid": np.exp(rng.normal(3.0, 0.5, size=900))})
+    model = hw.MixedMixture(1, columns={"paid": kind}, warm_up=200, random_state=0).partial_fit(rows)
+    assert model.score(later) > -1000.0
+    values = model.partial_fit(later).column_parameters_["paid"]
+    if np.isnan(first) or first == 0.0:
+        mean = values["log_mean"][0] if "log_mean" in values else np.log(values["shape"] / values["rate"])[0]
+        assert abs(mean - 3.0) < 0.2

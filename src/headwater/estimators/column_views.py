@@ -262,6 +262,7 @@ class ColumnClassifier(ClassifierMixin, _ColumnView):
             raise ValueError(f"y must have one class per row of X, got {len(target)} for {len(rows)} rows")
         if target.dtype.kind == "f":
             check_finite(target, "y")
+        _check_words(target)
         check_classification_targets(target)
         classes, places = np.unique(target, return_inverse=True)
         if rows.holds_words:
@@ -321,6 +322,23 @@ class ColumnClassifier(ClassifierMixin, _ColumnView):
         self.classes_ = np.unique(given)
         self.codes_ = _codes(self.classes_)
         return self
+
+
+NOTHING = ("NAType", "NaTType")  # of pandas, which need not be there
+
+
+def _check_words(target: AnyArray) -> None:
+    """Refuse labels that are missing, or text among numbers; they have no order that classes could be sorted by."""
+    if target.dtype.kind != "O":
+        return
+    values = target.tolist()
+    missing = next((row for row, one in enumerate(values) if one is None or type(one).__name__ in NOTHING or one != one), None)
+    if missing is not None:
+        raise ValueError(f"y has no label in row {missing}, got {one_line(values[missing], 40)}: drop the rows without a label")
+    first = type(values[0])
+    other = next((one for one in values if isinstance(one, str) != isinstance(values[0], str)), None)
+    if other is not None:
+        raise ValueError(f"y must hold labels of one kind, got {first.__name__} and {type(other).__name__}")
 
 
 def _codes(classes: AnyArray) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,13 +67,18 @@ def _fill_pandas(old: pd.Series, gaps: NDArray[np.bool_], values: AnyArray) -> p
 
 
 def _fill_polars(old: pl.Series, gaps: NDArray[np.bool_], values: AnyArray) -> pl.Series:
-    """A column of polars; one of nulls only takes the type of what is filled in, and one of an Enum keeps its own."""
+    """A column of polars; one of nulls takes the type of what is filled in, an Enum gets the categories that it lacks."""
     kind = old.dtype
     if kind.is_integer():
         values = as_whole(values.astype(float), np.dtype(str(kind).lower()))
     new = type(old)(values=values.tolist())
     if kind.is_(type(old)(values=[None]).dtype):  # nulls only
         return old.cast(new.dtype).scatter(np.flatnonzero(gaps), new).alias(old.name)
+    if hasattr(kind, "categories") and not str(kind).startswith("Categorical"):
+        enum: Any = type(kind)
+        known = kind.categories.to_list()
+        kind = enum([*known, *(value for value in dict.fromkeys(values.tolist()) if value not in known)])
+        old = old.cast(kind)
     text = new.cast(kind) if not kind.is_nested() else new
     if str(kind).startswith("Categorical"):  # whose values are those of one pool
         return old.cast(new.dtype).scatter(np.flatnonzero(gaps), new).cast(kind).alias(old.name)

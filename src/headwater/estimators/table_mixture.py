@@ -290,7 +290,7 @@ class TableMixture(GapAnswers, FamilyMixture):
     def _aligned_models(self, models: Sequence[Self]) -> list[Self]:
         """Return the models with one codebook, that of the first and what the others know beside it."""
         if any(model._schema.kinds != models[0]._schema.kinds for model in models):
-            raise ValueError("models must have columns of the same kinds to be merged")
+            raise ValueError("models must have columns of the same kinds to be merged or compared")
         books = [model._schema.codebook for model in models]
         joint = Codebook.joint(books)
         if max(joint.sizes, default=0) > self._capacity:

@@ -97,7 +97,8 @@ class GammaColumns(ColumnFamily[GammaColumnsPrior, GammaStatistics, GammaParamet
         seen = ~np.isnan(values).all(axis=0)
         mean = np.where(seen, np.maximum(column_means(batch, values), LEAST_VALUE), 1.0)
         gap = np.log(mean) - np.where(seen, column_means(batch, log_values(values)), 0.0)
-        guess = np.clip(gap, _gap(MOST_SHAPE / 1e4), _gap(LEAST_SHAPE))  # a column of nearly one value is not quite one
+        least, most = float(_gap(MOST_SHAPE / 1e4)), float(_gap(LEAST_SHAPE))
+        guess = np.where(gap > least, np.minimum(gap, most), _gap(1.0))  # values that are all alike say nothing of their spread
         rows = np.full((self.n_components, len(mean)), self.prior_rows)
         return GammaColumnsPrior(rows, *(np.array(np.broadcast_to(one, rows.shape)) for one in (mean, np.log(mean) - guess)))
 

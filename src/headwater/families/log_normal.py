@@ -25,7 +25,8 @@ from headwater.families.positive_entries import LogNormalEntries
 from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR
 from headwater.families.wide_law import WideLaw, log_positive, sample_positive
 
-LEAST_VARIANCE = 1e-8  # of the logarithms in the warm-up: columns of nearly one value
+LEAST_VARIANCE = 1e-8  # of the logarithms in the warm-up; with less the column says nothing of how values spread
+UNKNOWN_VARIANCE = 1.0  # which is the guess then: a factor of e
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
 
@@ -99,7 +100,8 @@ class LogNormal(ColumnFamily[LogNormalPrior, LogNormalStatistics, LogNormalParam
     def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> LogNormalPrior:
         logs = log_values(batch.X)
         mean = column_means(batch, logs)
-        variance = np.maximum(column_means(batch, np.square(logs - mean)), LEAST_VARIANCE)
+        variance = column_means(batch, np.square(logs - mean))
+        variance = np.where(variance > LEAST_VARIANCE, variance, UNKNOWN_VARIANCE)
         rows = np.full((self.n_components, len(mean)), self.prior_rows)
         return LogNormalPrior(rows, *(np.array(np.broadcast_to(one, rows.shape)) for one in (mean, variance)))
 
