@@ -7,6 +7,7 @@ import warnings
 import made_up_files
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import headwater as hw
@@ -248,3 +249,24 @@ def test_files_whose_columns_were_changed_are_refused(situation):
             model_file.unpack(copy.deepcopy(header), arrays, {})
     header["results"]["_schema"] = whole
     assert model_file.unpack(header, arrays, {}).n_samples_seen_ == 160
+
+
+@pytest.mark.parametrize("dtype", [float, object])
+def test_masked_values_are_gaps(dtype):
+    rng = np.random.default_rng(0)
+    rows = (rng.integers(0, 3, size=(120, 3)) + 0.5).astype(dtype)
+    masked = np.ma.masked_array(rows, mask=rng.random(rows.shape) < 0.2)
+    gapped = np.where(masked.mask, np.nan if dtype is float else None, rows)
+    kinds = {0: "gaussian", 1: "categorical", 2: "gaussian"}
+    one, other = (hw.MixedMixture(2, columns=kinds, warm_up=60, random_state=0).partial_fit(X) for X in (masked, gapped))
+    np.testing.assert_array_equal(one.weights_, other.weights_)
+    np.testing.assert_array_equal(one.predict_proba(masked), one.predict_proba(gapped))
+    np.testing.assert_array_equal(np.array(one.impute(masked), dtype=float), np.array(one.impute(gapped), dtype=float))
+
+
+def test_frames_that_cannot_be_read_are_refused_by_models_of_tables():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 2)), columns=["a", "b"])
+    with pytest.raises(ValueError, match="X must have columns of different names, got 'a' 2 times"):
+        hw.MixedMixture(1, warm_up=60).partial_fit(pd.concat([frame, frame[["a"]]], axis=1))
+    with pytest.raises(TypeError, match="X is a polars LazyFrame, which holds no rows yet"):
+        hw.MixedMixture(1, warm_up=60).partial_fit(pl.from_pandas(frame).lazy())

@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from headwater.core.chunk import Chunk
 from headwater.core.statistics import LARGEST, Array
 from headwater.core.table_rows import TableRows
-from headwater.core.validation import check_shape
+from headwater.core.validation import check_shape, refuse_unreadable
 from headwater.core.values import AnyArray, Rows, Values
 from headwater.estimators.codebook import NUMBER, Codebook, Levels, as_arrow
 from headwater.estimators.column_kinds import AMOUNTS, BERNOULLI, CATEGORICAL, COUNTS, GAMMA, IGNORED, LOGNORMAL
@@ -135,11 +135,15 @@ def split_table(X: Rows, owner: str) -> tuple[list[str] | None, list[object]]:
     if isinstance(X, pa.Table | pa.RecordBatch):
         return list(X.schema.names), list(X.columns)
     frame: Any = X
+    refuse_unreadable(frame, "X", gaps=True)
     if hasattr(frame, "iloc") and hasattr(frame, "columns"):  # pandas
         return [str(name) for name in frame.columns], [frame.iloc[:, at] for at in range(frame.shape[1])]
     if hasattr(frame, "get_columns"):  # polars
         return list(frame.columns), list(frame.get_columns())
     array = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=None if _is_plain(X) else object)
+    if isinstance(array, np.ma.MaskedArray):  # masked values are gaps
+        gap, kind = (np.nan, float) if array.dtype.kind in "fiu" else (None, object)
+        array = np.where(np.ma.getmaskarray(array), gap, np.ma.getdata(array).astype(kind))
     check_shape(array, "X")
     return None, list(array.T)
 
