@@ -142,8 +142,9 @@ def split_table(X: Rows, owner: str) -> tuple[list[str] | None, list[object]]:
         return list(frame.columns), list(frame.get_columns())
     array = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=None if _is_plain(X) else object)
     if isinstance(array, np.ma.MaskedArray):  # masked values are gaps
-        gap, kind = (np.nan, float) if array.dtype.kind in "fiu" else (None, object)
-        array = np.where(np.ma.getmaskarray(array), gap, np.ma.getdata(array).astype(kind))
+        gaps = np.ma.getmaskarray(array)
+        array = np.ma.getdata(array).astype(float if array.dtype.kind in "fiu" else object)  # in memory of its own
+        array[gaps] = np.nan if array.dtype.kind == "f" else None
     check_shape(array, "X")
     return None, list(array.T)
 
