@@ -83,6 +83,7 @@ def _mixed(n, rng):
 
 KINDS = {
     "gaussian": (lambda: hw.GaussianMixture(2, warm_up=60, random_state=0), _tables),
+    "bayesian": (lambda: hw.BayesianGaussianMixture(n_components=2, warm_up=60, random_state=0), _tables),
     "student": (lambda: hw.StudentMixture(2, warm_up=60, random_state=0), _tables),
     "background": (lambda: hw.GaussianMixture(2, background=True, warm_up=60, random_state=0), _tables),
     "sweeping": (lambda: hw.GaussianMixture(2, warm_up=60, random_state=0, algorithm="soem"), _tables),

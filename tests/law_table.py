@@ -165,6 +165,20 @@ ANALYSER_MODELS = [
 ]  # fmt: skip
 
 
+BAYESIAN_MODELS = [
+    hw.BayesianGaussianMixture(
+        n_components=3, algorithm=algorithm, weight_concentration_prior_type=law, warm_up=120, random_state=0, **options
+    )
+    for algorithm, law, options in (
+        ("auto", "dirichlet_process", {}), ("vb", "dirichlet_process", {"covariance_type": "diag"}),
+        ("online-vb", "dirichlet_process", {"covariance_type": "tied"}),
+        (hw.OnlineVB(batch_size=40, decay=0.7), "dirichlet_process", {"covariance_type": "spherical"}),
+        ("auto", "dirichlet_process", {"half_life": 80.0}), ("auto", "dirichlet_process", {"parts": 3}),
+        ("online-vb", "dirichlet_distribution", {"covariance_type": "tied"}), ("auto", "dirichlet_distribution", {}),
+    )
+]  # fmt: skip
+
+
 class GapFedStudent(hw.StudentMixture):
     """StudentMixture on rows with gaps."""
 
@@ -519,7 +533,7 @@ def rows_for(model):
         hw.GaussianMixture: rows, hw.MarkovMixture: sequences, hw.RegressionMixture: targets, hw.ItakuraSaitoNMF: frames,
         hw.DirectionOfArrival: snapshots, hw.VonMisesFisherMixture: directions, hw.PoissonMixture: events,
         hw.BernoulliMixture: answers, hw.CategoricalMixture: categories, hw.MixedMixture: tables,
-        GapFed: gapped, hw.StudentMixture: rows, GapFedStudent: gapped,
+        GapFed: gapped, hw.StudentMixture: rows, hw.BayesianGaussianMixture: rows, GapFedStudent: gapped,
         RoundFed: rounded, SkewedFed: amounts, NoiseFed: rows, GapNoiseFed: gapped,
     }  # fmt: skip
     return kinds.get(type(model), counts)()

@@ -23,6 +23,7 @@ ROWS = {
 CHUNKS = {
     hw.GaussianMixture: lambda X: {"X": X},
     hw.StudentMixture: lambda X: {"X": X},
+    hw.BayesianGaussianMixture: lambda X: {"X": X},
     hw.MultinomialMixture: lambda X: {"X": csr_array(np.minimum(np.abs(X), 1e30))},
     hw.MarkovMixture: lambda X: {"X": (np.abs(X) % 4).astype(int)},
     hw.RegressionMixture: lambda X: {"X": X[:, :-1], "y": X[:, -1]},

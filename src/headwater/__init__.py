@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headwater.diagnostics.description import Description
     from headwater.diagnostics.health import Finding, Health
     from headwater.diagnostics.history import History
+    from headwater.estimators.bayesian_gaussian_mixture import BayesianGaussianMixture
     from headwater.estimators.bernoulli_mixture import BernoulliMixture
     from headwater.estimators.categorical_hmm import CategoricalHMM
     from headwater.estimators.categorical_mixture import CategoricalMixture
@@ -60,6 +61,7 @@ __version__ = "0.1.0"
 # Names load when they are first used, so that `import headwater` costs next to nothing.
 _HOMES = {
     "headwater.estimators.gaussian_mixture": ["GaussianMixture"],
+    "headwater.estimators.bayesian_gaussian_mixture": ["BayesianGaussianMixture"],
     "headwater.estimators.student_mixture": ["StudentMixture"],
     "headwater.estimators.gaussian_hmm": ["GaussianHMM"],
     "headwater.estimators.categorical_hmm": ["CategoricalHMM"],
@@ -107,6 +109,7 @@ __all__ = [
     "Auto",
     "BatchEM",
     "BatchVB",
+    "BayesianGaussianMixture",
     "BayesianOnlineEM",
     "BernoulliMixture",
     "CategoricalHMM",

@@ -44,6 +44,7 @@ _ENTRIES = {
     entry.word: entry
     for entry in (
         Entry("gaussian", "GaussianMixture", "clusters of rows of numbers"),
+        Entry("bayesian", "BayesianGaussianMixture", "clusters of rows of numbers; those that rows do not need stay empty"),
         Entry("student", "StudentMixture", "clusters of rows of numbers with heavy tails, which odd rows hardly move"),
         Entry("multinomial", "MultinomialMixture", "clusters of rows of counts: documents, baskets, events"),
         Entry("poisson", "PoissonMixture", "clusters of rows of counts, each column with its own rate"),

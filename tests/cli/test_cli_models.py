@@ -19,6 +19,7 @@ KEYS = np.arange(120) // 6
 DATA = {
     "gaussian": (ROWS, ["-k", "2"]),
     "student": (ROWS, ["-k", "2"]),
+    "bayesian": (ROWS, ["-k", "2"]),
     "multinomial": (np.abs(ROWS).round(), ["-k", "2"]),
     "poisson": (np.abs(ROWS).round(), ["-k", "2"]),
     "bernoulli": ((ROWS > 2.0).astype(float), ["-k", "2"]),

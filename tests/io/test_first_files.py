@@ -16,6 +16,7 @@ LATER = {
     "categories",
     "mixed",
     "directions",
+    "bayesian",
     "student",
     "background",
 }  # not in the first release

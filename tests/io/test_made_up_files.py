@@ -168,6 +168,8 @@ def test_whatever_was_saved_by_any_algorithm_can_be_loaded(kind, algorithm):
     names = set(parameter_names(kind))
     if not set(options) <= names or (options.get("half_life") == "auto" and "reservoir" not in names):
         pytest.skip("it has no such option")
+    if kind is hw.BayesianGaussianMixture and "auto" in options.values():
+        pytest.skip("its half-life and its number of components are numbers")
     with np.errstate(all="ignore"):
         for data in odd_rows.ROWS:
             try:

@@ -9,6 +9,7 @@ from law_table import (
     ANALYSER_MODELS,
     ARRIVAL_MODELS,
     BACKGROUND_MODELS,
+    BAYESIAN_MODELS,
     CHAIN_MODELS,
     COLUMN_MODELS,
     COUNT_MODELS,
@@ -171,6 +172,7 @@ NOISE_CASES = law_cases(
 HEALING_CASES = law_cases(HEALING_MODELS, in_turn(all_laws=[0], third=range(1, len(OFTEN_HEALING))))
 DIRECTION_CASES = law_cases(DIRECTION_MODELS + ANALYSER_MODELS, in_turn(all_laws=[0, 14], third=[1, 2, 15, 16]))
 HEAVY_CASES = law_cases(STUDENT_MODELS + BACKGROUND_MODELS, in_turn(all_laws=[0, 21], third=[2, 5, 16, 18, 22, 25, 39, 40]))
+BAYESIAN_CASES = law_cases(BAYESIAN_MODELS, in_turn(all_laws=[0], third=[1, 2, 6]))
 REGRESSION_CASES = law_cases(REGRESSION_MODELS, settings_in_turn(lambda model: is_set(model.algorithm)))
 CHAIN_CASES = law_cases(CHAIN_MODELS, in_turn(all_laws=[1, 16], third=[5, 14]), chain_laws)
 GAPPED_CHAIN_CASES = law_cases(GAPPED_CHAINS, in_turn(all_laws=[1], third=[4]), chain_laws)
@@ -238,6 +240,11 @@ def test_law_of_regressions(model, law):
 
 @pytest.mark.parametrize(("model", "law"), DIRECTION_CASES)
 def test_law_of_directions_and_factor_analysers(model, law):
+    law(*short_stream(model))
+
+
+@pytest.mark.parametrize(("model", "law"), BAYESIAN_CASES)
+def test_law_of_bayesian_mixtures(model, law):
     law(*short_stream(model))
 
 

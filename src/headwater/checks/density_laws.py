@@ -106,11 +106,16 @@ def _totals(model: Mixture, parameters: MixtureParameters, batch: Batch, shares:
     return model.family.collect(parameters.components, batch.X, np.ascontiguousarray(shares))
 
 
+def readouts(model: Mixture) -> set[str]:
+    """Return the readouts that some algorithm learns a mixture by."""
+    return {readout for _, readout in model.ways}
+
+
 def density_laws(estimator: StreamingEstimator, model: Model) -> Iterator[Law]:
-    """Yield those of the two that apply: `sample` may ask for inputs, a family without a mean keeps no beliefs, and hidden
-    values of rows are expected at other parameters than the mode.
+    """Yield those of the two that apply: `sample` may ask for inputs, scores may be bounds, a family without a mean keeps no
+    beliefs, and hidden values of rows are expected at other parameters than the mode.
     """
-    if isinstance(model, Mixture) and not estimator._traits.target_columns:
+    if isinstance(model, Mixture) and not (estimator._traits.target_columns or estimator._traits.scores_bound):
         yield rows_are_drawn_from_the_density_that_scores_them
-    if isinstance(model, Mixture) and {"mode", "mean"} <= model.family.readouts and not model.family.has_hidden_values:
+    if isinstance(model, Mixture) and {"mode", "mean"} <= readouts(model) and not model.family.has_hidden_values:
         yield modes_are_the_best_parameters

@@ -20,8 +20,9 @@ class Algorithm:
 
     `readout` makes the parameters of the next E-step, `report` those the user sees. An online algorithm folds batches of
     its own size with the steps of its schedule; a batch algorithm, whose online `twin` is named, replaces the statistics
-    once per pass. `finish` says that `fit` goes on with passes of EM after the stream, under its prior; `likelihood` that
-    passes maximise the likelihood unless a prior was given; `average` that a running average of the statistics is kept. A
+    once per pass. `finish` says that `fit` goes on with passes after the stream, under its prior, whose readout is
+    `pass_readout`, and `searches` that before it several seeds compete and the rows are streamed; `likelihood` that passes
+    maximise the likelihood unless a prior was given; `average` that a running average of the statistics is kept. A
     `projection` takes the place of the fold. `again` says that `fit` streams the rows again and again; `blocks_grow` that
     batches of sequences become larger with the stream; `refines` that a mixture keeps a reservoir, by which it
     leaves a bad start; `counts_rows` that the prior is weighed against the number of rows seen (paper 001), not against
@@ -33,6 +34,7 @@ class Algorithm:
     report: ClassVar[str] = "mode"
     online: ClassVar[bool] = True
     finish: ClassVar[bool] = False
+    searches: ClassVar[bool] = True
     likelihood: ClassVar[bool] = False
     twin: ClassVar[str] = ""
     ways: ClassVar[tuple[str, ...]] = ("exact",)
@@ -50,6 +52,11 @@ class Algorithm:
     @property
     def counts_rows(self) -> bool:
         return False
+
+    @property
+    def pass_readout(self) -> str:
+        """The readout of passes over all rows: that of EM where they follow a stream, or where they maximise the likelihood."""
+        return "mode" if self.likelihood or self.finish else self.readout
 
     def suits(self, model: Model) -> bool:
         """Whether this algorithm can learn a model."""

@@ -313,6 +313,21 @@ class AutoOnlineEM(OnlineEM):
         return rows_of_batch(self.batch_size, rows_to_learn)
 
 
+@dataclass(frozen=True)
+class AutoVB(OnlineVB):
+    """What "auto" is for Bayesian mixtures: online variational Bayes in batches; `fit` makes passes of it from one seed."""
+
+    batch_size: BatchSize = "auto"
+
+    word = "auto"
+    finish = True
+    searches = False
+
+    @property
+    def pass_readout(self) -> str:
+        return self.readout
+
+
 ALGORITHMS: dict[str, type[Algorithm]] = {
     kind.word: kind
     for kind in (

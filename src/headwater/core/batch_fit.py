@@ -60,8 +60,8 @@ def learn(
         start = resume_start(plan, resume[0]) if resume else _find_first(plan, batch, key + run)
         prior = pass_prior(plan, start.prior)
         end = climb(
-            plan.model, pass_readout(plan), prior, start.parameters, start.summary, batch, first, passes.tol, plan.n_threads,
-            resume[1] if resume else -np.inf, plan.model.has_prior or prior is start.prior, watch,
+            plan.model, plan.algorithm.pass_readout, prior, start.parameters, start.summary, batch, first, passes.tol,
+            plan.n_threads, resume[1] if resume else -np.inf, plan.model.has_prior or prior is start.prior, watch,
         )  # fmt: skip
         reached.append((start, end))
     start, end = _climb_on(plan, batch, passes, reached, watch) if several else reached[0]
@@ -87,7 +87,7 @@ def _climb_on(
         while not end.converged and reach < passes.max_iter and (start is best[0] or _may_win(end, best[1], passes.max_iter)):
             reach = passes.max_iter if start is best[0] else min(2 * reach, passes.max_iter)
             end = climb_on(
-                plan.model, pass_readout(plan), prior, end, batch, reach, passes.tol, plan.n_threads, penalised, watch
+                plan.model, plan.algorithm.pass_readout, prior, end, batch, reach, passes.tol, plan.n_threads, penalised, watch
             )
             best = max(best, (start, end), key=_objective)
     return best
@@ -103,14 +103,11 @@ def _may_win(end: Climb, best: Climb, passes: int) -> bool:
     return end.trace[-1] + (passes - len(end.trace)) * gain > best.trace[-1]
 
 
-def pass_readout(plan: Plan) -> str:
-    """Return the readout that passes use."""
-    return "mode" if plan.algorithm.likelihood or plan.algorithm.finish else plan.algorithm.readout
-
-
 def pass_prior(plan: Plan, prior: Prior) -> Prior:
     """Return the prior that passes use: a flat one for maximum likelihood; else that of the stream."""
-    flat = plan.algorithm.likelihood or (plan.algorithm.finish and not plan.model.is_regularized)
+    algorithm = plan.algorithm
+    modes = algorithm.finish and algorithm.pass_readout == "mode"
+    flat = algorithm.likelihood or (modes and not plan.model.is_regularized)
     return plan.model.flatten_prior(prior) if flat else prior
 
 
@@ -118,7 +115,7 @@ def end_passes(plan: Plan, key: int, start: Start, end: Climb) -> Stream:
     """Return the stream after passes from a start."""
     algorithm = plan.algorithm
     prior = start.prior if algorithm.finish else pass_prior(plan, start.prior)
-    differs = algorithm.report != algorithm.readout and not algorithm.finish and bool(end.trace)
+    differs = algorithm.pass_readout != "mode" and bool(end.trace)  # what is reported is read out of the belief
     stream = root_stream(plan, key, Start(prior, end.parameters, end.summary))
     return stream.with_record(FIT_RESULT, None if differs else end.parameters)
 
@@ -145,7 +142,8 @@ def sample_places(
 
 def seeds_compete(plan: Plan) -> bool:
     """Whether several seeds are compared on the sample: not if the user chose one."""
-    return plan.learner.settings.polish and (plan.algorithm.finish or plan.model.chained)
+    searches = plan.algorithm.finish and plan.algorithm.searches
+    return plan.learner.settings.polish and (searches or plan.model.chained)
 
 
 def resume_start(plan: Plan, state: State) -> Start:
@@ -182,7 +180,8 @@ def _find_first(plan: Plan, batch: Batch, key: int) -> Start:
     """Start on a sample, then stream all rows in an order that mixes sorted ones."""
     n = len(batch)
     plan = plan.learner.at_hand.plan
-    finish, chained, polish = plan.algorithm.finish, plan.model.chained, seeds_compete(plan)
+    chained, polish = plan.model.chained, seeds_compete(plan)
+    finish = plan.algorithm.finish
     start = _find_on_sample(plan, batch, key, polish)
     if n <= plan.warm_up_rows:
         return start

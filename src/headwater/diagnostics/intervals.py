@@ -66,13 +66,16 @@ def interval_text(low: float, high: float) -> str:
 
 
 def credible_intervals(
-    family: Gaussian, concentration: Array, belief: GaussianBelief, level: float, columns: Sequence[str] = ()
+    family: Gaussian, shares: tuple[Array, Array], belief: GaussianBelief, level: float, columns: Sequence[str] = ()
 ) -> CredibleIntervals:
-    """Return central intervals of the marginals: Beta for weights, Student's t for means, inverse Gamma for variances."""
+    """Return central intervals of the marginals: Beta for weights, Student's t for means, inverse Gamma for variances.
+
+    `shares` are both parameters (K,) of the Beta of each weight.
+    """
     tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
     # One component has all the weight, of which the Beta distribution knows nothing.
-    others = concentration.sum() - concentration
-    weights = betaincinv(concentration[:, None], np.where(others > 0.0, others, np.nan)[:, None], tails)
+    own, others = shares
+    weights = betaincinv(own[:, None], np.where(others > 0.0, others, np.nan)[:, None], tails)
     scale, dof, _ = _marginals(family, belief)
     variances = 0.5 * scale[..., None] / gammainccinv(0.5 * dof[..., None], tails)
     means = mean_intervals(family, belief, level)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headwater.core.batch import NO_LABELS
-from headwater.core.batch_fit import end_passes, pass_prior, pass_readout, sample_places
+from headwater.core.batch_fit import end_passes, pass_prior, sample_places
 from headwater.core.climb import Climb, ascend
 from headwater.core.contracts import Start
 from headwater.core.learner import Learner
@@ -189,7 +189,7 @@ def run_passes(
 
     begun = Climb(start.summary, start.parameters, tuple(before), over)
     end = ascend(
-        learner.model, pass_readout(learner.plan), prior, begun, summarize, passes.most, tol, reached,
+        learner.model, learner.plan.algorithm.pass_readout, prior, begun, summarize, passes.most, tol, reached,
         penalised=learner.model.has_prior or prior is start.prior, told=kept,
     )  # fmt: skip
     return model._reader.with_state(end_passes(learner.plan, key, start, end)), end

@@ -86,7 +86,7 @@ class GaussianAnswers(BackgroundAnswers, MeasuredRows):
             raise ValueError(f"level must lie between 0 and 1, got {level!r}")
         belief = self._component_belief()
         columns = column_names(self, self.n_features_in_)
-        return credible_intervals(self._family, self.weight_concentration_, belief, float(level), columns)
+        return credible_intervals(self._family, self._weight_marginals(), belief, float(level), columns)
 
     @property
     @reads

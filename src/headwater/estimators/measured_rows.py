@@ -168,7 +168,7 @@ class MeasuredRows(MixtureEstimator):
         """
         noise = X.noise if noise is None and isinstance(X, Chunk) else noise
         batch = self._rows(self._measured(X, noise))
-        return self._in_precision(X, self._model.log_likelihood(self._read().parameters, batch, self._threads))
+        return self._in_precision(X, self._model.log_likelihood(self._row_parameters(), batch, self._threads))
 
     def _measured(self, X: Rows, noise: Values) -> Rows:
         if noise is not None:

@@ -90,13 +90,13 @@ class MixtureEstimator(MixtureAnswers):
         self, family: AnyFamily, width: int, name: str, given: Given | None, polish: bool, modal: bool = True
     ) -> Learner:
         """The learner of a mixture of this family; `modal` says whether the components' prior has a mode."""
-        model = Mixture(self.n_components, family, self.weight_concentration_prior)
-        algorithm = resolve(self.algorithm, model, name, {"auto": Auto(stream=family.stream_readout)})
-        proper = (self.weight_concentration_prior or 1.0) >= 1.0
+        model = self._mixture_of(family)
+        algorithm = resolve(self.algorithm, model, name, {"auto": self._auto(family)})
+        proper = (model.weight_concentration_prior or 1.0) >= 1.0
         if algorithm.readout == "mode" and not proper:
             raise ValueError(
                 f"weight_concentration_prior must be at least 1 for algorithm {algorithm.word!r}, whose weights are a mode, "
-                f"got {self.weight_concentration_prior}"
+                f"got {model.weight_concentration_prior}"
             )
         adapts = isinstance(self.half_life, str)
         reservoir = None if self.reservoir == "auto" else int(self.reservoir)
@@ -119,6 +119,14 @@ class MixtureEstimator(MixtureAnswers):
         if adapts:
             _check_adapts(learner, reservoir, self.algorithm)
         return learner
+
+    def _mixture_of(self, family: AnyFamily) -> Mixture:
+        """The mixture of components of this family."""
+        return Mixture(self.n_components, family, self.weight_concentration_prior)
+
+    def _auto(self, family: AnyFamily) -> Algorithm:
+        """What algorithm "auto" is for components of this family."""
+        return Auto(stream=family.stream_readout)
 
     # Learning
 

@@ -47,7 +47,7 @@ class MixtureAnswers(DensityMixin, NamedComponents):
             Log-density of each row under the current parameters.
         """
         batch = self._rows(X)
-        return self._in_precision(X, self._model.log_likelihood(self._read().parameters, batch, self._threads))
+        return self._in_precision(X, self._model.log_likelihood(self._row_parameters(), batch, self._threads))
 
     @answers_by_score
     def score(self, X: Rows, y: Values = None) -> float:
@@ -102,7 +102,7 @@ class MixtureAnswers(DensityMixin, NamedComponents):
             Probabilities, which sum to one in each row.
         """
         batch = self._rows(X)
-        return self._in_precision(X, self._model.posterior(self._read().parameters, batch, self._threads))
+        return self._in_precision(X, self._model.posterior(self._row_parameters(), batch, self._threads))
 
     @answers_by_chunk
     def predict(self, X: Rows) -> NDArray[np.int64]:
@@ -118,7 +118,7 @@ class MixtureAnswers(DensityMixin, NamedComponents):
         components : ndarray of shape (n_samples,)
             Indices of components.
         """
-        batch, parameters = self._rows(X), self._read().parameters
+        batch, parameters = self._rows(X), self._row_parameters()
         step = max(PREDICTED_AT_ONCE // self._model.n_components, 1)
         parts = (batch[at : at + step] for at in range(0, len(batch), step))
         return np.concatenate([self._model.posterior(parameters, part, self._threads).argmax(axis=1) for part in parts])
@@ -304,8 +304,17 @@ class MixtureAnswers(DensityMixin, NamedComponents):
         assert isinstance(model, Mixture)
         return model
 
+    def _row_parameters(self) -> Any:
+        """Parameters by which rows are scored and assigned."""
+        return self._read().parameters
+
     def _proper_belief(self) -> tuple[Any, Any, float]:
         return self._read().belief
+
+    def _weight_marginals(self) -> tuple[Array, Array]:
+        """Both parameters (K,) of the Beta belief about each weight."""
+        prior, statistics, count = self._proper_belief()
+        return self._model.weight_marginals(prior, count * statistics.count)
 
     def _n_parameters(self) -> int:
         return self._model.n_parameters(self._learner.width)

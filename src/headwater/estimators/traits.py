@@ -32,6 +32,7 @@ class Traits:
     takes_gaps: bool = False  # whether values of a row may be missing
     target_columns: int = 0  # columns of a row that are not features: the target, if there is one, comes last
 
+    scores_bound: bool = False  # whether `score_samples` is a lower bound of the log-density, not the density of `sample`
     scores_by_learning: bool = True  # whether the scores of `update` are those of `score_samples`
     scored_share: float = 1.0  # share of a stream that can be scored at little cost
     warns: bool = True  # whether a `fit` that has not converged says so by a warning

@@ -124,9 +124,14 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
     def readout(self, name: str, prior: MixturePrior[Prior], statistics: Stats, count: float) -> MixtureParameters[Params]:
         """Parameters of the belief prior + count * statistics: "mode", "mean", "expect_log" or "predictive"."""
         totals = statistics if count == 1.0 else statistics.scaled(count)
-        log_weights = np.empty(self.n_components)
-        weights_readout(READOUTS[name], prior.concentration, totals.count, log_weights)
+        log_weights = self.log_weights(name, prior, totals.count)
         return self._scale_weights(MixtureParameters(log_weights, self.family.readout(name, prior.components, totals)), 1.0)
+
+    def log_weights(self, name: str, prior: MixturePrior[Prior], count: Array) -> Array:
+        """Log-weights of the belief, or what the readout puts in their place."""
+        log_weights = np.empty(self.n_components)
+        weights_readout(READOUTS[name], prior.concentration, count, log_weights)
+        return log_weights
 
     def _scale_weights(self, parameters: MixtureParameters[Params], sign: float) -> MixtureParameters[Params]:
         """Weights of components, which sum to one, as parts of all rows, of which some may be a background's; or back (-1)."""
@@ -147,16 +152,25 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         """
         if name == "expect_log":
             totals = statistics.scaled(count)
-            before, after = prior.concentration, prior.concentration + totals.count
-            weights = (
-                gammaln(after.sum()) - gammaln(after).sum() - gammaln(before.sum()) + gammaln(before).sum()
-                + ((after - before) * (digamma(after) - digamma(after.sum()))).sum()
-            )  # fmt: skip
+            weights = self.weights_divergence(prior, totals.count)
             return -float(weights + self.family.divergence(prior.components, totals))
         if name == "mode":
             weights = ((prior.concentration - 1.0) * self._scale_weights(parameters, -1.0).log_weights).sum()
             return float(weights + self.family.log_prior(prior.components, parameters.components))
         return 0.0
+
+    def weights_divergence(self, prior: MixturePrior[Prior], count: Array) -> float:
+        """KL(belief || prior) of the weights."""
+        before, after = prior.concentration, prior.concentration + count
+        return float(
+            gammaln(after.sum()) - gammaln(after).sum() - gammaln(before.sum()) + gammaln(before).sum()
+            + ((after - before) * (digamma(after) - digamma(after.sum()))).sum()
+        )  # fmt: skip
+
+    def weight_marginals(self, prior: MixturePrior[Prior], count: Array) -> tuple[Array, Array]:
+        """Both parameters (K,) of the Beta belief about each weight."""
+        own = prior.concentration + count
+        return own, own.sum() - own
 
     # Merging
 
@@ -331,8 +345,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         With a projection (of weights, of degrees of freedom) every row is learned by moment matching.
         """
         gapped = statistics.gapped or type(batch.X) is GappedRows
-        sweeps = self.family.can_sweep(prior.components) and (not gapped or self.family.sweeps_gaps)
-        sweeps = sweeps and type(batch.X) is not NoisyRows
+        sweeps = self.sweeps_rows(prior) and (not gapped or self.family.sweeps_gaps) and type(batch.X) is not NoisyRows
         if projection is None and not sweeps:
             return super().sweep(name, prior, statistics, average, n_eff, batch, steps, gains, scores)
         if projection is not None:
@@ -346,6 +359,10 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
             )
         fold_share(statistics, after, average, moving, steps, gains)
         return after, moving, n_eff
+
+    def sweeps_rows(self, prior: MixturePrior[Prior]) -> bool:
+        """Whether a kernel learns rows one by one under this prior."""
+        return self.family.can_sweep(prior.components)
 
     def log_likelihood(self, parameters: MixtureParameters[Params], batch: Batch, n_threads: int | None = None) -> Array:
         """Log-density of every row."""

@@ -50,7 +50,7 @@ class GaussianMixtureDescriber(MixtureDescriber):
         """Return what the health of the model is judged by."""
         rows, family = self.model._rows_behind(), self.model._family
         (k, width), each = self.model.means_.shape, family.n_parameters(self.model.n_features_in_) / self.model.n_components_
-        floor = family.reg_covar if self.model._modal and not self.model._runtime.made_with["scale_columns"] else 0.0
+        floor = family.reg_covar if self.model._modal and not self.model.scale_columns else 0.0
 
         def checks() -> GaussianChecks:
             names, (prior, statistics, _) = column_names(self.model, width), self.model._proper_belief()

@@ -19,10 +19,8 @@ class MixtureDescriber(Describer):
 
     def weight_intervals(self, limits: Limits) -> Array:
         """Credible intervals (K, 2) of the weights."""
-        concentration = self.model.weight_concentration_
-        if len(concentration) == 1:
-            return np.ones((1, 2))
-        return dirichlet_interval(concentration, float(concentration.sum()), limits)
+        own, others = self.model._weight_marginals()
+        return np.ones((1, 2)) if len(own) == 1 else dirichlet_interval(own, own + others, limits)
 
     def component_names(self) -> list[str] | None:
         """Return the names that were given, and those of components that came later."""
