@@ -5,6 +5,7 @@ import importlib.util
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from headwater.kernels import _cache, _helpers
-from headwater.kernels._jit import COMPILING_ANEW, helper, kernel
+from headwater.kernels._jit import COMPILING_ANEW, helper, kernel, routine
 from headwater.kernels._lock import FileLock
 
 SOURCE = """
@@ -251,6 +252,72 @@ def test_helpers_are_compiled_as_kernels_where_numba_has_changed(monkeypatch):
     plain = helper(lambda x: 3.0 * x)
     around = kernel(lambda x: plain(x) + 1.0)
     assert around(2.0) == 7.0
+
+
+# Routines
+
+
+@routine
+def add_one(x):
+    for i in range(x.size):
+        x[i] += 1.0
+
+
+@routine
+def add_two(x):
+    add_one(x)
+    add_one(x)
+
+
+@helper
+def add_three(x):
+    add_two(x)
+    add_one(x)
+
+
+@kernel(cache=False)
+def add_six(x):
+    add_three(x)
+    add_one(x)
+    add_two(x)
+
+
+def test_a_kernel_has_one_copy_of_a_routine_which_nobody_else_can_see():
+    x = np.zeros(3)
+    add_six(x)
+    assert (x == 6.0).all()
+    (code,) = add_six.inspect_llvm().values()
+    found = re.findall(r"define ([^\n]*)@", code)
+    names = [name for name in re.findall(r"define [^\n]*@\"?([^\"( ]+)", code) if "add_" in name]
+    defined = {part: [one for one in names if f"{part}B" in one] for part in ("add_one", "add_two", "add_three")}
+    assert [len(one) for one in defined.values()] == [1, 1, 0]
+    assert sum("internal" in one for one in found) == 2
+    assert not add_one.overloads and len(add_one.part.overloads) == 1
+
+
+def test_what_a_routine_raises_is_raised():
+    @routine
+    def take(x, i):
+        if i >= x.size:
+            raise IndexError("there are not so many")
+        return x[i]
+
+    @kernel(cache=False)
+    def twice_taken(x, i):
+        return take(x, i) + take(x, i)
+
+    assert twice_taken(np.arange(3.0), 2) == 4.0
+    with pytest.raises(IndexError, match="not so many"):
+        twice_taken(np.arange(3.0), 3)
+
+
+def test_routines_are_inlined_where_numba_has_changed(monkeypatch):
+    for options in ("compiler_options", "routine_options", "kernel_options"):
+        assert getattr(_helpers, options)
+        monkeypatch.setattr(f"headwater.kernels._jit.{options}", {})
+    plain = routine(lambda x: 3.0 * x)
+    assert plain.part.targetoptions["forceinline"]
+    assert kernel(lambda x: plain(x) + plain(1.0))(2.0) == 9.0
 
 
 def test_garbage_is_collected_after_compiling():

@@ -161,9 +161,14 @@ class EstimatorCore(RowHooks):
     def _has_state(self) -> bool:
         return "_runtime" in self.__dict__
 
+    def _check_fitted(self) -> None:
+        """Raise scikit-learn's error if nothing was learned; its own check makes the tags of the estimator first."""
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
+
     def _fitted(self) -> Runtime:
         """The Runtime that is read; an error, if nothing was learned."""
-        check_is_fitted(self)
+        self._check_fitted()
         return self._reader
 
     @property
@@ -201,11 +206,11 @@ class EstimatorCore(RowHooks):
 
     def _one(self, x: Row, learning: bool = False) -> Matrix:
         if not learning:
-            check_is_fitted(self)
+            self._check_fitted()
         return self._checked_one(x, getattr(self, "feature_names_in_", None), getattr(self, "n_features_in_", None))
 
     def _rows(self, X: Rows) -> Batch:
-        check_is_fitted(self)
+        self._check_fitted()
         X = self._as_rows(X, learning=False)
         rows = self._checked(X)
         self._note_columns(X, reset=False)  # an error about names is more helpful than one about the width

@@ -13,7 +13,7 @@ import numba
 from numba.core.registry import CPUDispatcher
 
 from headwater.kernels._cache import cache_directory, release_lock, use_safe_files
-from headwater.kernels._helpers import compiler_options
+from headwater.kernels._helpers import compiler_options, kernel_options, routine_options
 
 # What each flag of LLVM buys, measured on softmax blocks (AVX2, Numba 0.68):
 # - reassoc vectorises sums: 6.5 against 1.0 G/s for a dot product, 0.46 against 0.20 G/s for
@@ -75,6 +75,15 @@ def helper_exact(function: FunctionType | None = None, **options: object) -> Any
     return _decorate(function, {"fastmath": EXACT, **options}, _Helper)
 
 
+def routine(function: FunctionType | None = None, **options: object) -> Any:
+    """Compile a part of kernels that they call: there is one copy of it in each kernel, however often it is called there.
+
+    That is for parts that are worth a call, those that go through a row or more. Code that is inlined again and again is most
+    of what a large kernel takes to compile.
+    """
+    return _decorate(function, {"fastmath": FAST, **options}, _Routine)
+
+
 def _decorate(
     function: FunctionType | None, options: dict[str, object], kind: type[_Kernel]
 ) -> _Kernel | Callable[[FunctionType], _Kernel]:
@@ -86,15 +95,16 @@ def _decorate(
 
     def compile_lazily(function: FunctionType) -> _Kernel:
         try:
-            dispatcher = numba.njit(**options)(function)
+            dispatcher = numba.njit(**{**options, **kernel_options})(function)
         except RuntimeError:
             # No place for a cache (read-only installation, code typed at a prompt): slow at every
             # start, but better than a package that cannot be imported.
-            dispatcher = numba.njit(**{**options, "cache": False})(function)
+            dispatcher = numba.njit(**{**options, **kernel_options, "cache": False})(function)
         dispatcher.__class__ = kind
         use_safe_files(dispatcher)
-        if kind is _Helper:
-            dispatcher.part = numba.njit(**{**options, **compiler_options, "cache": False})(function)
+        if kind is not _Kernel:
+            part = routine_options if kind is _Routine else compiler_options
+            dispatcher.part = numba.njit(**{**options, **part, "cache": False})(function)
         _ours.append(dispatcher)
         return dispatcher
 
@@ -124,6 +134,10 @@ class _Helper(_Kernel):
     @property
     def _numba_type_(self) -> numba.types.Dispatcher:
         return numba.types.Dispatcher(self.part)
+
+
+class _Routine(_Helper):
+    """A function that kernels call, and do not inline."""
 
 
 _ours: list[_Kernel] = []

@@ -15,9 +15,9 @@ Of a symmetric `second` only the lower triangle is filled.
 
 import numpy as np
 
-from headwater.kernels._jit import helper, kernel
+from headwater.kernels._jit import helper, kernel, routine
 from headwater.kernels.fastmath import log
-from headwater.kernels.mixture import load_block, responsibilities_block
+from headwater.kernels.mixture import called_responsibilities_block, load_block, responsibilities_block
 
 BLOCK_FULL = 128
 BLOCK_DIAG = 256
@@ -25,7 +25,7 @@ NEGLIGIBLE = 2.0**-53  # responsibilities below it change no digit of a sum
 LEAST_GATHERED = 256  # components times columns from which looking for negligible responsibilities pays
 
 
-@helper
+@routine
 def whiten(factor, block, rows, i, out):
     """Row i of factor @ block, for a lower triangular factor."""
     j = 0
@@ -71,7 +71,7 @@ def add_products(weighted, block, rows, i, second):
         j += 1
 
 
-@helper
+@routine
 def add_moments(shares, block, rows, first, second, column):
     """Add the first moments and the products of columns of a block of rows, each with its share."""
     for i in range(block.shape[0]):
@@ -84,7 +84,7 @@ def add_moments(shares, block, rows, first, second, column):
         add_products(column, block, rows, i, second)
 
 
-@helper
+@routine
 def gather(shares, block, rows, weights, at, some_shares, chosen):
     """Copy the rows whose shares are not negligible, if they are few; return how many they are, or `rows`."""
     some = 0
@@ -129,7 +129,7 @@ def estep_full(
                     centre = shift[k, i]
                     for b in range(rows):
                         log_joint[k, b] += (column[b] - centre) * (column[b] - centre)
-        score += responsibilities_block(
+        score += called_responsibilities_block(
             log_joint, peak, total, rows, at, weights, labels, offset, power, stretch, scores, responsibilities, given
         )
         if count.size:
@@ -200,7 +200,7 @@ def estep_tied(
                     centre = shift[k, i]
                     for b in range(rows):
                         log_joint[k, b] += (column[b] - centre) * (column[b] - centre)
-        score += responsibilities_block(
+        score += called_responsibilities_block(
             log_joint, peak, total, rows, at, weights, labels, offset, power, stretch, scores, responsibilities, given
         )
         if count.size:

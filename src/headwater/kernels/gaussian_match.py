@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import helper, kernel
+from headwater.kernels._jit import helper, kernel, routine
 from headwater.kernels.fastmath import log, log_gamma_ratio, squared_gamma_ratio
 from headwater.kernels.gaussian_rank_one import drift, refactor, update_factor, update_scale, whiten_row
 from headwater.kernels.gaussian_readout import ROUNDING
@@ -58,7 +58,7 @@ def pulled(keep, kappa, kappa0, mean, mean0):
     return mean - away / after * gap, keep * kappa * away / after
 
 
-@helper
+@routine
 def believe_full(prior, concentration, count, mean_count, dof_count, first, second, alpha, kappa, dof, mean, scale):
     """Write prior plus totals: Dirichlet, kappa, degrees of freedom, means, and V in its lower triangle."""
     prior_mean, kappa0, nu0, scale0, _, _, _ = prior
@@ -77,7 +77,7 @@ def believe_full(prior, concentration, count, mean_count, dof_count, first, seco
                     scale[k, i, i] = max(scale[k, i, i], ROUNDING * value)
 
 
-@helper
+@routine
 def forget_full(keep, prior, concentration, alpha, kappa, dof, mean, scale):
     """Pull the belief towards the prior: its natural parameters are keep times its own and the rest the prior's."""
     prior_mean, kappa0, nu0, scale0, _, _, _ = prior
@@ -96,7 +96,7 @@ def forget_full(keep, prior, concentration, alpha, kappa, dof, mean, scale):
         dof[k] = keep * dof[k] + away * nu0
 
 
-@helper
+@routine
 def write_full(prior, concentration, alpha, kappa, dof, mean, scale, count, mean_count, dof_count, first, second):
     """Write the totals of a belief: its natural parameters less those of the prior."""
     prior_mean, kappa0, nu0, scale0, _, _, _ = prior

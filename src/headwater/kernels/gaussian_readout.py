@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import helper, kernel
+from headwater.kernels._jit import helper, kernel, routine
 from headwater.kernels.fastmath import digamma
 from headwater.kernels.mixture import EXPECT_LOG, MODE, PREDICTIVE, TINY
 
@@ -102,7 +102,7 @@ def wishart_constant(code, dof, kappa, width, log_det):
     return constant
 
 
-@helper
+@routine
 def readout_full(k, code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch, work):
     """Refresh component k; `prior` is (mean, kappa0, nu0, scale0, floor, mode_shift, spherical).
 

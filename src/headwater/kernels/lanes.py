@@ -9,7 +9,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from headwater.kernels._jit import helper
+from headwater.kernels._jit import helper, routine
 
 LANES = 4
 VECTOR = ir.VectorType(ir.DoubleType(), LANES)
@@ -180,6 +180,10 @@ def gather_rows(table, places, data, begin, end, sums):
         for j in range(begin, end):
             total += data[j] * table[places[j], k]
         sums[k] += total
+
+
+# The same, called by kernels that are large without it.
+called_gather_rows = routine(gather_rows.py_func)
 
 
 @helper

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import helper, helper_exact, kernel
+from headwater.kernels._jit import helper, helper_exact, kernel, routine
 from headwater.kernels.fastmath import digamma, exp, log
 from headwater.kernels.random import begin_stream, uniform
 
@@ -121,6 +121,10 @@ def responsibilities_block(
         for b in range(rows):
             score += peak[b]
     return score
+
+
+# The same, called by kernels that are large without it.
+called_responsibilities_block = routine(responsibilities_block.py_func)
 
 
 @kernel

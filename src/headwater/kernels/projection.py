@@ -11,7 +11,7 @@ All terms are sums of positive ones, so nothing cancels: a row at 10^8 sigma is 
 
 import math
 
-from headwater.kernels._jit import helper
+from headwater.kernels._jit import helper, routine
 
 SECOND_MOMENTS, KL = 0, 1
 PROJECTIONS = {"second-moments": SECOND_MOMENTS, "kl": KL}
@@ -98,7 +98,7 @@ def log_shrinkage(p, rest, weight, mass, y, b):
     return total + rest * math.log(mass / b) if rest > 0.0 else total
 
 
-@helper
+@routine
 def project_wishart(p, rest, weight, width, kappa, dof, q, code, lowest):
     """Project a Normal-Wishart for a row at q = D' V^-1 D < 1e300, where D = x - m and V is the inverse of the Wishart's scale.
 
@@ -167,7 +167,7 @@ def project_gamma(p, rest, weight, width, kappa, shape, q, code, lowest):
     return width / inverse, found, g, found / c, p * after * r * y * inverse_b
 
 
-@helper
+@routine
 def project_dirichlet(p, weight, code, alpha, work):
     """Project the Dirichlet in place; return the factor on components without a part in the row, 1 if there is no such."""
     n_components = alpha.size

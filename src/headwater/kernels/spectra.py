@@ -26,7 +26,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import helper, helper_exact, kernel
+from headwater.kernels._jit import helper_exact, kernel, routine
 from headwater.kernels.random import begin_stream, log_gamma_variate, normal, uniform
 from headwater.kernels.spectra_mode import (
     climb,
@@ -54,7 +54,7 @@ TAIL = 8  # degrees of freedom of the proposal about the mode: an even number
 # What draws add up to
 
 
-@helper
+@routine
 def keep_draw(power, h, v, j, kept, pull, inverse):
     """Note draw j: its weights, (y/v - 1) / v and 1 / v."""
     for k in range(h.size):
@@ -64,7 +64,7 @@ def keep_draw(power, h, v, j, kept, pull, inverse):
         pull[j, f] = (power[f] * inverse[j, f] - 1.0) * inverse[j, f]
 
 
-@helper
+@routine
 def sum_products(kept, table, k, draws, out):
     """out[f] = sum of kept[j, k] * table[j, f] over draws."""
     bins = out.size
@@ -83,7 +83,7 @@ def sum_products(kept, table, k, draws, out):
         j += 1
 
 
-@helper
+@routine
 def add_draws(theta, kept, pull, inverse, draws, factor, rao_blackwell, pulled, shared, target, shares, wiener, moments):
     """Add `factor` times the sums over the noted draws to all that has room; `pulled` and `shared` (F,) are room for sums."""
     n_components, bins = theta.shape
@@ -111,7 +111,7 @@ def add_draws(theta, kept, pull, inverse, draws, factor, rao_blackwell, pulled, 
             moments[1, k] += factor * square
 
 
-@helper
+@routine
 def draw_parts(theta, power, h, v, state, drawn, part):
     """Draw the parts of a row given its weights: |c_kf|^2 / theta_kf into `part`.
 
@@ -136,7 +136,7 @@ def draw_parts(theta, power, h, v, state, drawn, part):
             part[k, f] = x * x + y * y
 
 
-@helper
+@routine
 def add_parts(theta, part, h, factor, target):
     """Add `factor` times |c_kf|^2 / h_k, of parts that were drawn, to the target."""
     for k in range(h.size):
@@ -155,7 +155,7 @@ def log_ratio(change, shape, scale, old, new):
     return change - shape * math.log(new / old) - scale * (1.0 / new - 1.0 / old)
 
 
-@helper
+@routine
 def walk(theta, power, shape, scale, steps, state, v, moved, h, now):
     """One sweep of the random walk on log h, one component at a time; return how many proposals were accepted.
 
@@ -175,7 +175,7 @@ def walk(theta, power, shape, scale, steps, state, v, moved, h, now):
     return accepted
 
 
-@helper
+@routine
 def approach_mode(theta, power, shape, scale, v, surplus, inverse, h):
     """Weights h near the mode of log h, by steps that never lose; `v` becomes that of h."""
     level_weights(theta, power, shape, scale, v, h)
@@ -183,7 +183,7 @@ def approach_mode(theta, power, shape, scale, v, surplus, inverse, h):
         climb(theta, power, shape, scale, v, surplus, inverse, h)
 
 
-@helper
+@routine
 def find_mode(theta, power, shape, scale, v, part, factor, gradient, h, centre):
     """From weights near it, the mode of log h into `centre`, and the factor of the information there; `v` follows h."""
     for _ in range(SCORING_STEPS):
@@ -193,7 +193,7 @@ def find_mode(theta, power, shape, scale, v, part, factor, gradient, h, centre):
     information(theta, h, v, shape, scale, part, factor)
 
 
-@helper
+@routine
 def draw_about(centre, factor, state, proposal):
     """Draw log h from Student's t about the mode, h into `proposal`; return its squared distance by the information."""
     away = 0.0
@@ -210,7 +210,7 @@ def draw_about(centre, factor, state, proposal):
     return away * stretch * stretch
 
 
-@helper
+@routine
 def leap(theta, power, shape, scale, centre, factor, state, proposal, moved, v, h, now):
     """Propose all weights at once about the mode, wherever they are now: Student's t on log h; return 1 if accepted."""
     n = h.size
@@ -292,7 +292,7 @@ def draw_weights_metropolis(
             accepted[i] = moves
 
 
-@helper
+@routine
 def alternate(theta, power, shape, scale, state, drawn, part, v, h):
     """One sweep of Gibbs: the parts of the row given the weights, then the weights given the parts."""
     draw_parts(theta, power, h, v, state, drawn, part)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import helper, helper_exact, kernel
+from headwater.kernels._jit import helper, helper_exact, kernel, routine
 from headwater.kernels.fastmath import log
 
 FLOOR = 1e-150  # the product of two is still a normal number
@@ -24,7 +24,7 @@ def copy(source, target):
         target[f] = source[f]
 
 
-@helper
+@routine
 def mix(theta, h, v):
     """The mean powers v of a row with these weights."""
     n_components, bins = theta.shape
@@ -70,14 +70,14 @@ def log_density_moved(power, v, row, change, moved):
     return log_density(power, moved)
 
 
-@helper
+@routine
 def load_powers(Y, i, reached, power):
     """Row i of Y, with zero where no component reaches a bin: there every choice of h is equally impossible."""
     for f in range(power.size):
         power[f] = Y[i, f] if reached[f] else 0.0
 
 
-@helper
+@routine
 def reached_bins(theta, reached):
     """Whether any component is positive in a bin."""
     n_components, bins = theta.shape
@@ -92,7 +92,7 @@ def reached_bins(theta, reached):
 # The mode of the weights
 
 
-@helper
+@routine
 def level_weights(theta, power, exponent, scale, v, h):
     """Start: the same weight for all components, of greatest density among such; `v` becomes that of h."""
     h[:] = 1.0
@@ -107,7 +107,7 @@ def level_weights(theta, power, exponent, scale, v, h):
         v[f] = max(level * v[f], FLOOR)
 
 
-@helper
+@routine
 def climb(theta, power, exponent, scale, v, surplus, inverse, h):
     """One step of MM toward the maximum of log-density - exponent log h - scale / h; return the largest change of log h.
 
@@ -135,7 +135,7 @@ def climb(theta, power, exponent, scale, v, surplus, inverse, h):
     return largest
 
 
-@helper
+@routine
 def cholesky(matrix):
     """Lower triangular factor of a positive matrix, in its place."""
     n = matrix.shape[0]
@@ -152,7 +152,7 @@ def cholesky(matrix):
             matrix[i, j] = value / pivot
 
 
-@helper
+@routine
 def solve_upper(factor, x):
     """x becomes the inverse of the factor's transpose times x."""
     n = x.size
@@ -163,7 +163,7 @@ def solve_upper(factor, x):
         x[i] = value / factor[i, i]
 
 
-@helper
+@routine
 def solve_lower(factor, x):
     """x becomes the inverse of the factor times x."""
     n = x.size
@@ -174,7 +174,7 @@ def solve_lower(factor, x):
         x[i] = value / factor[i, i]
 
 
-@helper
+@routine
 def information(theta, h, v, shape, scale, part, factor):
     """Cholesky factor of the Fisher information about log h, with the curvature of the prior; shares go to `part`."""
     n_components, bins = theta.shape
@@ -190,7 +190,7 @@ def information(theta, h, v, shape, scale, part, factor):
     cholesky(factor)
 
 
-@helper
+@routine
 def score_step(theta, power, shape, scale, v, part, factor, gradient, h):
     """One step of Fisher scoring toward the mode of log h; `v` must be that of h, and is brought up to date."""
     n_components, bins = theta.shape
@@ -207,7 +207,7 @@ def score_step(theta, power, shape, scale, v, part, factor, gradient, h):
     mix(theta, h, v)
 
 
-@helper
+@routine
 def walking_steps(factor, steps):
     """The best step of a walk along each axis of a normal density whose inverse covariance has this factor."""
     for k in range(steps.size):

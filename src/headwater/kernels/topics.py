@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from headwater.kernels._jit import helper, kernel
+from headwater.kernels._jit import helper, kernel, routine
 from headwater.kernels.fastmath import digamma, exp, log
 from headwater.kernels.mixture import EXPECT_LOG
 from headwater.kernels.random import begin_stream, log_gamma_variate, uniform
@@ -46,7 +46,7 @@ def topic_table(code, slots, rows, factor, words, beta, norm, out):
                 out[u, k] *= inverse[k]
 
 
-@helper
+@routine
 def add_tables(held, length, weight, alpha, total, tables):
     """Add what the prior is learned from: tables of each topic that holds something, and the rise of the whole."""
     for k in range(alpha.size):
@@ -55,7 +55,7 @@ def add_tables(held, length, weight, alpha, total, tables):
     tables[alpha.size] += weight * (digamma(length + total) - digamma(total))
 
 
-@helper
+@routine
 def tokens_of(begin, end, data, sizes, weights):
     """Cut the counts of a document into tokens: how many each entry has, and what one of them weighs. Returns their number."""
     total = 0.0
@@ -72,6 +72,12 @@ def tokens_of(begin, end, data, sizes, weights):
 
 
 @helper
+def clear(values):
+    for k in range(values.size):
+        values[k] = 0.0
+
+
+@helper
 def most_entries(indptr, start, stop):
     most = 0
     for i in range(start, stop):
@@ -79,7 +85,7 @@ def most_entries(indptr, start, stop):
     return most
 
 
-@helper
+@routine
 def block_masses(topics, alpha, blocks):
     """Mass of alpha * topics of each word, up to the end of each block of topics."""
     n_topics = alpha.size
@@ -128,11 +134,15 @@ def gibbs_documents(
     for k in range(n_topics):
         total_alpha += alpha[k]
     entries, drawn = np.empty(64, dtype=np.int32), np.empty(64, dtype=np.int32)
-    active, place, held = np.empty(n_topics, dtype=np.int32), np.full(n_topics, -1, dtype=np.int32), np.zeros(n_topics)
-    guests = np.zeros(n_topics, dtype=np.int64)
-    running, means = np.empty(n_topics), np.zeros(n_topics)
-    smooth, document = np.zeros(topics.shape[0]), np.zeros(most)
-    state = np.zeros(1, dtype=np.uint64)
+    active, place, held = np.empty(n_topics, dtype=np.int32), np.empty(n_topics, dtype=np.int32), np.empty(n_topics)
+    guests = np.empty(n_topics, dtype=np.int64)
+    running, means = np.empty(n_topics), np.empty(n_topics)
+    for k in range(n_topics):  # np.full and np.zeros would take half a second to compile
+        place[k], guests[k], held[k], means[k] = -1, 0, 0.0, 0.0
+    smooth, document = np.empty(topics.shape[0]), np.empty(most)
+    clear(smooth)
+    clear(document)
+    state = np.empty(1, dtype=np.uint64)
     learning, reading = target.shape[0] > 0, proportions.shape[0] > 0
     score = 0.0
     for i in range(start, stop):
@@ -222,7 +232,7 @@ def gibbs_documents(
     return score
 
 
-@helper
+@routine
 def end_document(means, length, weight, alpha, total, i, count, proportions):
     """Add the shares of the topics, fill in the proportions, and clear the expected tokens of each topic."""
     inverse = weight / length if length > 0.0 else 0.0
@@ -234,7 +244,7 @@ def end_document(means, length, weight, alpha, total, i, count, proportions):
         means[k] = 0.0
 
 
-@helper
+@routine
 def log_likelihoods(begin, end, local, topics, proportions, mixed):
     """Fill in the probability of every word of a document with these proportions."""
     n_topics = proportions.size
@@ -245,7 +255,7 @@ def log_likelihoods(begin, end, local, topics, proportions, mixed):
         mixed[j - begin] = total
 
 
-@helper
+@routine
 def log_likelihood_of(begin, end, data, mixed):
     total = 0.0
     for j in range(begin, end):
@@ -253,7 +263,7 @@ def log_likelihood_of(begin, end, data, mixed):
     return total
 
 
-@helper
+@routine
 def log_dirichlet_step(kappa, current, log_current, proposed, log_proposed, alpha):
     """log of q(current | proposed) p(proposed) / (q(proposed | current) p(current)).
 
@@ -267,7 +277,7 @@ def log_dirichlet_step(kappa, current, log_current, proposed, log_proposed, alph
     return total
 
 
-@helper
+@routine
 def draw_dirichlet(state, kappa, center, drawn, log_drawn):
     """Draw from Dirichlet(kappa * center + 1), with its logarithms."""
     peak = -np.inf
@@ -296,8 +306,9 @@ def metropolis_documents(
     mixed, mixed_next = np.empty(most), np.empty(most)
     sizes, token_weights = np.empty(most, dtype=np.int64), np.empty(most)
     current, proposed, log_current, log_proposed = np.empty((4, n_topics))
-    held, means = np.empty(n_topics), np.zeros(n_topics)
-    state = np.zeros(1, dtype=np.uint64)
+    held, means = np.empty(n_topics), np.empty(n_topics)
+    clear(means)
+    state = np.empty(1, dtype=np.uint64)
     total_alpha = 0.0
     for k in range(n_topics):
         total_alpha += alpha[k]

@@ -6,7 +6,7 @@ import numpy as np
 
 from headwater.kernels._jit import kernel
 from headwater.kernels.fastmath import digamma, exp, log
-from headwater.kernels.lanes import gather_rows
+from headwater.kernels.lanes import called_gather_rows
 from headwater.kernels.topics import add_tables, end_document, most_entries
 
 
@@ -21,14 +21,16 @@ def mean_field_documents(
     """
     n_topics, most = alpha.size, most_entries(indptr, start, stop)
     ratios, mixed = np.empty(most), np.empty(most)
-    gamma, spread, sums, means = np.empty(n_topics), np.empty(n_topics), np.empty(n_topics), np.zeros(n_topics)
+    gamma, spread, sums, means = np.empty(n_topics), np.empty(n_topics), np.empty(n_topics), np.empty(n_topics)
     logs = np.empty(n_topics)
     total_alpha, constant = 0.0, 0.0
     for k in range(n_topics):
         total_alpha += alpha[k]
         constant -= math.lgamma(alpha[k])
     constant += math.lgamma(total_alpha)
-    every = np.arange(most).astype(np.int32)
+    every = np.empty(most, dtype=np.int32)
+    for j in range(most):
+        every[j] = j
     rows = np.empty((most, n_topics))
     score = 0.0
     for i in range(start, stop):
@@ -60,7 +62,7 @@ def mean_field_documents(
                 break
             for j in range(size):
                 ratios[j] = data[begin + j] / mixed[j]
-            gather_rows(rows, every, ratios, 0, size, sums)
+            called_gather_rows(rows, every, ratios, 0, size, sums)
             change = 0.0
             for k in range(n_topics):
                 change += abs(alpha[k] + spread[k] * sums[k] - gamma[k])
@@ -99,7 +101,7 @@ def collapsed_documents(indptr, local, data, start, stop, topics, alpha, burn_in
     score is that of the words given what was known of the document when they came.
     """
     n_topics = alpha.size
-    held, shares = np.zeros(n_topics), np.empty(n_topics)
+    held, shares = np.empty(n_topics), np.empty(n_topics)
     total_alpha = 0.0
     for k in range(n_topics):
         total_alpha += alpha[k]

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from headwater.core.batch import Batch, SparseRows, drop_zeros
 from headwater.core.contracts import Inference, Record, Sampler, StartSettings
@@ -172,8 +173,7 @@ class Topics(LatentFactors):
         with one_blas_thread():
             view = Geometry.of(rows, k).views(np.arange(len(rows)))[0]
             shares = seed_assignments("kmeans", view, rows, k, rng, lloyd_steps=6, tries=SEEDS)
-        clusters = self.family.collect_seeds(None, rows, shares)
-        words, own = clusters.table.held()
+        words, own = _count_words(X, batch.weights, shares)
         common = own.sum(axis=1, keepdims=True)
         own = own / np.maximum(own.sum(axis=0), 1e-300) * common.sum()
         counts = (0.5 * own + 0.5 * common * rng.gamma(100.0, 0.01, size=own.shape)) / k
@@ -355,3 +355,13 @@ def _slab(X: SparseRows, weights: Array, first: int) -> Slab:
     words, local, slots = np.empty(X.nnz, np.int32), np.empty(X.nnz, np.int32), np.zeros(X.width, np.int32)
     words = words[: gather_words(indices, slots, words, local)].copy()
     return Slab(indptr, local, data, words, slots, weights, first)
+
+
+def _count_words(X: SparseRows, weights: Array, shares: Array) -> tuple[Words, Array]:
+    """The words of documents in rising order, and how often each came in clusters that have these shares in the documents."""
+    slab = _slab(X, weights, 0)
+    data = slab.data if not weights.size else slab.data * np.repeat(weights, np.diff(slab.indptr))
+    counts = csr_array((data, slab.local, slab.indptr), shape=(len(slab), len(slab.words))).T @ shares
+    order = np.argsort(slab.words)
+    order = order[counts[order].sum(axis=1) > 0.0]
+    return slab.words[order], counts[order]
