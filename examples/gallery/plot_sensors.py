@@ -112,6 +112,6 @@ picture = right.imshow(
 right.set_xticks(range(5), new.columns, rotation=20)
 right.set_yticks([5.5, 17.5], ["blocked\npipe", "stuck\nsensor"])
 right.axhline(11.5, color="black", linewidth=1)
-right.set_title("the column that gives it away")
-figure.colorbar(picture, ax=right, label="standard deviations from what the others expect")
+right.set_title("the column that makes it odd")
+figure.colorbar(picture, ax=right, label="standard deviations from the prediction")
 plt.show()

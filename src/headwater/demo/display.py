@@ -68,7 +68,7 @@ def components_table(truth: Truth, found: Result) -> tuple[Table, str]:
     """Return a table of found and true weights and means, and a sentence about the largest errors."""
     order = match_components(truth, found)
     table = Table(
-        title="What the stream hid, and what was found",
+        title="Components that were found, beside the true ones",
         title_justify="left",
         box=box.SIMPLE,
         pad_edge=False,

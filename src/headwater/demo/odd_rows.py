@@ -55,7 +55,7 @@ class Telemetry:
 
 
 def surprises(mean: Array, precision: Array, row: Array) -> Array:
-    """Return how far each value lies from what the others lead to expect, in standard deviations."""
+    """Return the distance of each value from its expectation given the other columns, in standard deviations."""
     return (precision @ (row - mean)) / np.sqrt(np.diagonal(precision))
 
 
@@ -93,7 +93,7 @@ def tell(console: Console, rows: int, seed: int) -> Draw:
         for at in np.argsort(-np.abs(part[0]))[:2]:
             side = "above" if part[0, at] > 0.0 else "below"
             console.print(
-                f"  {COLUMNS[at]} is {abs(part[0, at]):.1f} standard deviations {side} what the others lead to expect"
+                f"  {COLUMNS[at]} is {abs(part[0, at]):.1f} standard deviations {side} the value that the others predict"
             )
     return lambda path: draw_picture(path, data, reasons)
 
@@ -116,8 +116,8 @@ def draw_picture(path: Path, data: Telemetry, reasons: Array) -> None:
     right.set_xticks(range(len(COLUMNS)), COLUMNS, rotation=20)
     right.set_yticks([0.5 * PLANTED - 0.5, 1.5 * PLANTED - 0.5], ["blocked\npipe", "stuck\nsensor"])
     right.axhline(PLANTED - 0.5, color="black", linewidth=1)
-    right.set_title("The column that gives a row away")
-    figure.colorbar(shades, ax=right, label="standard deviations from what the others expect")
+    right.set_title("The column that makes a row odd")
+    figure.colorbar(shades, ax=right, label="standard deviations from the prediction")
     figure.savefig(path)
 
 
