@@ -81,3 +81,19 @@ def test_commands(table, tmp_path, monkeypatch, capsys):
         assert sentence in " ".join(capsys.readouterr().err.split())
     assert main(["fit", "hmm", "x.csv", "--standard-errors", "a_err,b_err"]) != 0
     assert "does not take --standard-errors" in " ".join(capsys.readouterr().err.split())
+
+
+def test_columns_that_number_the_rows_are_refused(table, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    numbered = table[["a", "b"]].fillna(0.0)
+    numbered.insert(0, "key", 1000 + np.arange(len(table)))
+    numbered.to_csv("x.csv", index=False)
+    fit = ("fit", "gaussian", "x.csv", "-k", "2", "-q")
+    for more in ((), ("--passes", "2"), ("--passes", "auto")):
+        assert main([*fit, *more]) != 0
+        found = " ".join(capsys.readouterr().err.split())
+        assert "column 'key' numbers the rows, as ids do: leave it out by --exclude" in found
+    assert main([*fit, "--exclude", "key"]) == 0
+    assert main([*fit, "--columns", "key,a"]) == 0
+    numbered.drop(columns="key").to_csv("y.csv", index=False)
+    assert main(["fit", "gaussian", "y.csv", "-k", "2", "-q"]) == 0

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
+from headwater.core.statistics import Array
 from headwater.diagnostics.health import Finding
 from headwater.diagnostics.health_evidence import component_phrase
+from headwater.families.category_tables import CategoryStatistics
+from headwater.families.components import ComponentStatistics
 from headwater.families.gaussian_records import GappedStatistics, GaussianStatistics
+from headwater.families.poisson import Poisson, PoissonStatistics
+from headwater.families.product import Product, ProductStatistics
+from headwater.families.zero_inflated import ZeroInflated
 
 LEAST_KNOWN = 0.5  # of the information about a column; with less, estimates converge slowly, and rest on the other columns
 LEAST_SHARE = 1e-9  # of the values of a column; less is rounding
@@ -21,16 +29,56 @@ def gap_findings(statistics: GaussianStatistics, count: float, names: Sequence[s
     """Return how much was missing, and which columns of which components (or states) are known by less than half."""
     if not isinstance(statistics, GappedStatistics):
         return []
-    rows = count * np.maximum(statistics.count, 0.0)
+    return _findings(Seen(statistics.count, statistics.observed, statistics.known), count, names, word)
+
+
+def table_gap_findings(family: object, statistics: ComponentStatistics, count: float, names: Sequence[str]) -> list[Finding]:
+    """Return the same of columns that are independent, and of tables of such columns; nothing if no value was missing."""
+    whole = np.repeat(np.maximum(statistics.count, 0.0)[:, None], len(names), axis=1)
+    observed = np.minimum(_observed_rows(family, statistics, whole), whole)
+    if (observed >= whole * (1.0 - LEAST_SHARE)).all():
+        return []
+    return _findings(Seen(statistics.count, observed, observed), count, names, "component")
+
+
+def _observed_rows(family: object, statistics: object, whole: Array) -> Array:
+    """Return the rows (K, d) of each component that have each column, as means per row; `whole` where nothing is known."""
+    if isinstance(family, ZeroInflated):  # its second block has the rows that are not zero
+        return _observed_rows(family.blocks[0].family, cast(ProductStatistics, statistics).blocks[0], whole)
+    if isinstance(family, Product):
+        found = whole.copy()
+        for block, part in zip(family.blocks, cast(ProductStatistics, statistics).blocks, strict=True):
+            columns = list(block.columns)
+            found[:, columns] = _observed_rows(block.family, part, whole[:, columns])
+        return found
+    if isinstance(family, Poisson):  # with an exposure, times are known and not rows
+        return whole if family.exposure is not None else np.asarray(cast(PoissonStatistics, statistics).exposure)
+    if isinstance(statistics, CategoryStatistics):
+        return np.asarray(statistics.table.sum(axis=2))
+    seen = statistics.observed if isinstance(statistics, GappedStatistics) else getattr(statistics, "seen", None)
+    return whole if seen is None or seen.shape != whole.shape else np.asarray(seen)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Means per row: rows (K,) of components, those (K, d) that have a column, and what is known of it in all."""
+
+    count: Array
+    observed: Array
+    known: Array
+
+
+def _findings(seen: Seen, count: float, names: Sequence[str], word: str) -> list[Finding]:
+    rows = count * np.maximum(seen.count, 0.0)
     total = max(float(rows.sum()), 1e-300)
-    shares = np.clip(1.0 - count * statistics.observed.sum(axis=0) / total, 0.0, 1.0)
+    shares = np.clip(1.0 - count * seen.observed.sum(axis=0) / total, 0.0, 1.0)
     most = int(np.argmax(shares))
     whole = float(shares.mean())
     sentence = f"{whole:.1%} of the values were missing, most of them in {names[most]} ({shares[most]:.0%})."
     found = [Finding("gaps", (), sentence, False, {"missing": whole, "most": float(shares[most])})]
     if shares[most] < LEAST_SHARE:  # what is known less well was measured with errors
         found = []
-    known = count * statistics.known / np.maximum(rows, 1e-300)[:, None]
+    known = count * seen.known / np.maximum(rows, 1e-300)[:, None]
     lost = (known < LEAST_KNOWN) & (rows >= LEAST_ROWS)[:, None]
     components = [int(k) for k in np.flatnonzero(lost.any(axis=1))]
     for group in [[k] for k in components] if len(components) <= SINGLE_FINDINGS else [components]:

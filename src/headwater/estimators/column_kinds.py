@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from headwater.core.statistics import Array
 from headwater.estimators.codebook import as_arrow
 from headwater.io.read_errors import column_phrase, quote_names
 
@@ -92,7 +93,7 @@ def _guess(column: pa.Array, capacity: int) -> tuple[str, str]:
         return CATEGORICAL, ""
     if distinct == 1 and len(values) > 1:
         return IGNORED, "the first rows have one value there"
-    if len(values) >= LEAST_ROWS and _counts_up(values):
+    if numbers_rows(values.cast(pa.float64()).to_numpy(zero_copy_only=False)):
         return IGNORED, "it numbers the rows"
     return GAUSSIAN, ""
 
@@ -101,7 +102,9 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _counts_up(values: pa.Array) -> bool:
-    numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    steps = np.diff(numbers)
-    return bool((steps == steps[0]).all() and steps[0] != 0 and np.all(numbers == np.round(numbers)))
+def numbers_rows(values: Array) -> bool:
+    """Return whether a column counts the rows, in equal steps of whole numbers; of few rows nothing is said."""
+    if len(values) < LEAST_ROWS:
+        return False
+    steps = np.diff(values)
+    return bool(steps[0] != 0 and (steps == steps[0]).all() and np.all(values == np.round(values)))

@@ -50,6 +50,11 @@ class Stream(Chunks):
     # What is known of it
 
     @property
+    def has_chosen_columns(self) -> bool:
+        """Whether the user, or the model that rows are read like, says which columns to learn from."""
+        return self._options.columns is not None or self._reader.like is not None
+
+    @property
     def schema(self) -> dict[str, object]:
         """How rows are made of what is read, in values that JSON can hold. `like=` reads other files in the same way."""
         return self._reader.recipe.schema()

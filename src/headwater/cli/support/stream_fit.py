@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from headwater.checkpoints import Checkpoint, Position
 from headwater.cli.support.continued_data import match_stages, records_of
 from headwater.cli.support.failures import print_message, usage_error
@@ -17,6 +19,7 @@ from headwater.cli.support.options import MessageOptions
 from headwater.cli.support.progress import Watch, progress_bar, share_of_bytes_read
 from headwater.cli.support.signals import Stop, defer_stop, remove_parts_on_stop
 from headwater.core.chunk import Chunk
+from headwater.estimators.column_kinds import numbers_rows
 from headwater.estimators.component_count import end_warm_up
 from headwater.io.recipes.table_sequences import whole_sequences
 from headwater.io.row_collection import by_sequence, collect_rows
@@ -99,11 +102,24 @@ def fit_all_rows(
     return model.fit(**together)
 
 
+def refuse_ids(stream: Stream, chunk: Chunk) -> None:
+    """Refuse columns that number the rows, which a model of numbers would learn, unless they were asked for."""
+    if stream.has_chosen_columns or chunk.columns is None or not isinstance(chunk.X, np.ndarray) or chunk.X.ndim != 2:
+        return
+    for name, values in zip(chunk.columns, chunk.X.T, strict=True):
+        if values.dtype.kind == "f" and numbers_rows(values):
+            raise usage_error(
+                f"column {name!r} numbers the rows, as ids do: leave it out by --exclude, or name all columns to learn from by "
+                f"--columns"
+            )
+
+
 def _check_and_watch(model: StreamingEstimator, stream: Stream, watch: Watch) -> Iterator[Chunk]:
     """Yield the chunks of a stream; check the first, and report progress after each."""
     for chunk in whole_sequences(model, stream):
         if not chunk.start:
             check_companions(model, chunk)
+            refuse_ids(stream, chunk)
         yield chunk
         watch(chunk.start + len(chunk), share=share_of_bytes_read(stream))
 
@@ -166,6 +182,7 @@ class _Run:
                     for chunk in whole_sequences(model, stream.chunks(start_row=position.rows)):
                         if not chunk.start:
                             check_companions(model, chunk)
+                            refuse_ids(stream, chunk)
                         monitor.learn(chunk)
                         position = replace(position, rows=stream.position(chunk))
                         watch(position.rows, monitor.history.late_score, share_of_bytes_read(stream))

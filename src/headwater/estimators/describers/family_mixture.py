@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
-from headwater.diagnostics.component_description import Limits, gaussian_components
+from headwater.diagnostics.component_description import Limits, column_names, gaussian_components
 from headwater.diagnostics.description import Description
 from headwater.diagnostics.health import Finding
 from headwater.diagnostics.health_classes import class_findings
 from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence, Support
+from headwater.diagnostics.health_gaps import table_gap_findings
 from headwater.estimators.describers.mixture import MixtureDescriber
 from headwater.families.family import Family
 
@@ -71,7 +72,12 @@ class FamilyMixtureDescriber(MixtureDescriber):
         def checks() -> FamilyChecks:
             return FamilyChecks(family, self.model._components, rows, each)
 
-        known = class_findings(self.model._n_class_columns(), len(rows))
+        _, statistics, count = self.model._proper_belief()
+        names = column_names(self.model, self.model.n_features_in_)
+        known = (
+            *class_findings(self.model._n_class_columns(), len(rows)),
+            *table_gap_findings(family, self.model._component_part(statistics), count, names),
+        )
         return Evidence(rows, checks=checks, work=work, remedy=PRUNE_ADVICE, known=known)
 
     def columns(self, components: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
