@@ -114,3 +114,20 @@ panels[0].legend(loc="upper left")
 score = power.score(truth[["flow", "vibration"]], truth["power"])
 print(f"R² of power, given flow and vibration: {score:.2f}")
 plt.show()
+
+# %%
+# Explain an odd row
+# ------------------
+# ``explain`` says of each entry how probable one so far off is, given the other columns of
+# its row, and what they expect. Of three pumps one draws twice the power that its flow and
+# its vibration ask for; one lacks its flow, and is odd for nothing.
+
+odd = pd.DataFrame(
+    {"flow": [30.0, 30.0, np.nan], "power": [5.0, 10.0, 5.0], "vibration": [1.0, 1.0, 1.0]},
+    index=["as usual", "odd", "flow missing"],
+)
+reasons = model.explain(odd)
+for name, tail, expected in zip(
+    odd.index, reasons.tail[:, 1], reasons.expected[:, 1], strict=True
+):
+    print(f"{name}: power {expected:.1f} expected, as far off with probability {tail:.2g}")
