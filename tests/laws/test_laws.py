@@ -15,6 +15,7 @@ from law_table import (
     COUNT_MODELS,
     DIRECTION_MODELS,
     GAP_MODELS,
+    GAP_REGRESSIONS,
     GAPPED_CHAINS,
     HEALING_MODELS,
     MODELS,
@@ -174,6 +175,7 @@ DIRECTION_CASES = law_cases(DIRECTION_MODELS + ANALYSER_MODELS, in_turn(all_laws
 HEAVY_CASES = law_cases(STUDENT_MODELS + BACKGROUND_MODELS, in_turn(all_laws=[0, 21], third=[2, 5, 16, 18, 22, 25, 39, 40]))
 BAYESIAN_CASES = law_cases(BAYESIAN_MODELS, in_turn(all_laws=[0], third=[1, 2, 6]))
 REGRESSION_CASES = law_cases(REGRESSION_MODELS, settings_in_turn(lambda model: is_set(model.algorithm)))
+GAP_REGRESSION_CASES = law_cases(GAP_REGRESSIONS, in_turn(third=[0, 1]))
 CHAIN_CASES = law_cases(CHAIN_MODELS, in_turn(all_laws=[1, 16], third=[5, 14]), chain_laws)
 GAPPED_CHAIN_CASES = law_cases(GAPPED_CHAINS, in_turn(all_laws=[1], third=[4]), chain_laws)
 STARTED_CASES = law_cases(STARTED_CHAINS, in_turn(all_laws=[1], third=[37]), chain_laws)
@@ -235,6 +237,11 @@ def test_law_of_counts(model, law):
 
 @pytest.mark.parametrize(("model", "law"), REGRESSION_CASES)
 def test_law_of_regressions(model, law):
+    law(*short_stream(model))
+
+
+@pytest.mark.parametrize(("model", "law"), GAP_REGRESSION_CASES)
+def test_law_of_regressions_with_gaps(model, law):
     law(*short_stream(model))
 
 
