@@ -94,3 +94,18 @@ def test_many_columns_that_are_left_out_for_one_reason_are_told_in_one_sentence(
     )
     assert "column 'y' is left out, since" in shown[1]
     assert len(shown) == 2
+
+
+@pytest.mark.parametrize("missing", ["drop", "zero", "blank"])
+def test_gaps_of_columns_that_are_kept_as_they_are_stay(tmp_path, capsys, missing):
+    """What was asked for is not done, and is said."""
+    path = tmp_path / "a.csv"
+    path.write_text("x,kind\n" + "1.5,u\n,v\n2.5,\n" * 30)
+    with pytest.raises(StreamError, match=f"missing='{missing}' is for rows of numbers, and columns that"):
+        next(iter(hw.stream(str(path), categories="keep", missing=missing)))
+    model = hw.MixedMixture(1, warm_up=20, random_state=0)
+    for chunk in hw.stream(str(path), categories="keep"):
+        model.partial_fit(**chunk)
+    model.save(tmp_path / "m.hw")
+    assert main(["score", str(tmp_path / "m.hw"), str(path), "--missing", missing]) == 1
+    assert f"--missing {missing} is for rows of numbers" in capsys.readouterr().err

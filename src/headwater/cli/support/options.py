@@ -103,7 +103,7 @@ class ReadOptions:
         known = (getattr(model, "schema_", None) or {}).get("missing", "refuse")
         if self.missing is not None or known != "refuse" or any(one.startswith("missing=") for one in self.read):
             return self
-        policy = "keep" if model._takes_gaps else otherwise
+        policy = "keep" if model._takes_gaps or model._traits.takes_tables else otherwise
         return self if policy is None else replace(self, missing=policy)
 
     def open_stream(

@@ -15,7 +15,7 @@ from headwater.io.recipes.date_parts import kind_of_dates
 from headwater.io.recipes.kept_columns import KeptColumns, value_type
 from headwater.io.recipes.recipe import Recipe
 from headwater.io.recipes.tables import Input, TableHead, TableRecipe
-from headwater.io.recipes.typed_columns import NUMBER, TypedColumnsRecipe, column_type
+from headwater.io.recipes.typed_columns import NUMBER, TypedColumnsRecipe, column_type, refuse_missing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,6 +45,8 @@ def plan_table(head: TableHead, options: Options, place: str) -> TableRecipe | T
         raise StreamError(
             "dates='parts' makes numbers of columns, and categories='keep' passes them on as they are: choose one"
         )
+    if typed:
+        refuse_missing(options.missing)
     inputs = tuple(Input(name) for name in chosen) if typed else _inputs(chosen, head, options, place)
     if not inputs:
         raise StreamError(f"{place} has no column to learn from; it has {quote_names(head.names)}")

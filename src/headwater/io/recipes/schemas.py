@@ -74,6 +74,7 @@ def _columns_recipe(schema: Schema, options: Options) -> typed_columns.TypedColu
     check_field(
         named or all(name[:1] == "x" and name[1:].isdecimal() and len(name) < 12 for name in types), "inputs", list(types)
     )
+    typed_columns.refuse_missing(options.missing)
     return typed_columns.TypedColumnsRecipe(types, _companions(schema, options), named)
 
 

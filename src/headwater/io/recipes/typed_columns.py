@@ -11,7 +11,7 @@ import numpy as np
 from headwater.core.chunk import Chunk
 from headwater.core.table_rows import TableRows
 from headwater.io.blocks import Block
-from headwater.io.read_errors import explain_read_errors
+from headwater.io.read_errors import StreamError, explain_read_errors
 from headwater.io.recipes.companions import Companions, concatenate_companions
 from headwater.io.recipes.kept_columns import KeptColumns
 from headwater.io.recipes.tables import column_finder, columns_to_read, rows_per_chunk
@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 NUMBER, TEXT, FLAG = "number", "text", "flag"
 COLUMN_TYPES = (NUMBER, TEXT, FLAG)
 COLUMN_BYTES = 16  # of a value, about
+
+
+def refuse_missing(missing: str) -> None:
+    """Refuse what cannot become of gaps in columns that are passed on as they are."""
+    if missing not in ("refuse", "keep"):  # the first is the default
+        raise StreamError(
+            f"missing={missing!r} is for rows of numbers, and columns that are passed on as they are keep their gaps: "
+            f"leave it out"
+        )
 
 
 @dataclass(frozen=True)
