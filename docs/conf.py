@@ -1,5 +1,6 @@
 """The settings of the documentation site, which `make docs` builds."""
 
+import logging
 import sys
 from pathlib import Path
 
@@ -8,6 +9,8 @@ GALLERY = DOCS.parent / "examples" / "gallery"
 sys.path.insert(0, str(DOCS / "_ext"))
 
 import headwater  # noqa: E402
+
+logging.getLogger("headwater").setLevel(logging.ERROR)  # that kernels are compiled is not part of an example's output
 
 project = "headwater"
 author = "The headwater developers"
