@@ -78,7 +78,7 @@ GAP_MODELS = [
         {"reservoir": 250, "covariance_type": "spherical"}, {"parts": 3, "reservoir": 250},
         {"parts": 3, "covariance_type": "tied", "reservoir": 250}, {"parts": 3, "covariance_type": "spherical"},
         {"n_components": "auto", "covariance_type": "tied", "reservoir": 250},
-        {"n_components": "auto", "covariance_type": "spherical", "reservoir": 0},
+        {"n_components": "auto", "covariance_type": "spherical", "reservoir": 250},
         {"half_life": "auto", "algorithm": hw.Auto(batch_size=40), "covariance_type": "tied"},
         {"half_life": "auto", "algorithm": hw.Auto(batch_size=40), "covariance_type": "spherical"},
     )
