@@ -59,7 +59,11 @@ SETTINGS = {
 # And settings that a model is made with.
 OPTIONS = {
     "n_components": (1, 2, 2, 3, "auto"),
-    "covariance_type": ("full", "tied", "diag", "spherical"),
+    "covariance_type": ("full", "tied", "diag", "spherical", "factor"),
+    "background": (True, 0.05),
+    "resolution": (None, "auto", 0.1),
+    "degrees_of_freedom": ("each", "shared", 4.0),
+    "dtype": (None, "float32"),
     "scale_columns": (False, False, True),
     "gating": ("fixed", "input"),
     "fit_intercept": (True, False),
@@ -69,6 +73,13 @@ OPTIONS = {
     "lag": (5, 10),
     "params": ("stmc", "ste", "st", "tmc", "te", ""),
 }
+
+
+# Estimators whose rows may have gaps.
+GAPPED = (
+    hw.GaussianMixture, hw.StudentMixture, hw.MixedMixture, hw.PoissonMixture, hw.BernoulliMixture, hw.CategoricalMixture,
+    hw.GaussianHMM,
+)  # fmt: skip
 
 
 @dataclass
@@ -83,6 +94,12 @@ class Situation:
         """Return rows, sometimes with weights if the method takes them."""
         X = odd_rows.ROWS[self.data](n, WIDTH, self.rng)
         chunk = odd_rows.CHUNKS[self.kind](X)
+        if self.kind in GAPPED and self.rng.random() < 0.3:
+            X = np.array(chunk["X"], dtype=float)
+            X[self.rng.random(X.shape) < self.rng.choice([0.02, 0.3, 0.9])] = np.nan
+            chunk["X"] = X
+        if method is not None and "noise" in inspect.signature(method).parameters and self.rng.random() < 0.3:
+            chunk["noise"] = self.rng.choice([0.0, 1e-6, 1.0, 1e20]) * self.rng.random(chunk["X"].shape)
         if method is not None and "sample_weight" in inspect.signature(method).parameters and self.rng.random() < 0.3:
             weights = (np.ones(n), self.rng.integers(0, 3, n), 1e-3 * self.rng.random(n), np.full(n, 1e20), np.full(n, 1e-20))
             chunk["sample_weight"] = weights[self.rng.integers(len(weights))].astype(float)
