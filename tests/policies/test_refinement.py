@@ -13,9 +13,10 @@ from headwater.core.plan import MOST_BLOCKS
 from headwater.families.components import find_near, find_supported
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial import Multinomial
+from headwater.models.extrapolation import climb_rows
 from headwater.models.mixture import Mixture
 from headwater.policies import refinement, refinement_record, search_policy
-from headwater.policies.control_variate import ControlVariate, climb_rows, correct
+from headwater.policies.control_variate import ControlVariate, correct
 from headwater.policies.search_context import compare_scores
 from headwater.policies.split_merge import Move, Removal, Split, View, apply_move, find_removals, find_split
 

@@ -336,21 +336,28 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     )
 }  # fmt: skip
 
+DEFAULTS: dict[str, Algorithm] = {word: kind() for word, kind in ALGORITHMS.items()}
+
 
 def resolve(algorithm: str | Algorithm, model: Model, name: str, own: Mapping[str, Algorithm]) -> Algorithm:
     """Return the algorithm that a word or object names, or refuse it with the words that this model can be learned by.
 
     `own` are algorithms that words mean for this model; "auto" is always among them.
     """
-    named = {word: own.get(word) or kind() for word, kind in ALGORITHMS.items()}
-    legal = [word for word, one in named.items() if one.suits(model)]
-    chosen = named[algorithm] if isinstance(algorithm, str) and algorithm in named else algorithm
+    known = isinstance(algorithm, str) and algorithm in DEFAULTS
+    chosen = own.get(str(algorithm)) or DEFAULTS[str(algorithm)] if known else algorithm
     if not isinstance(chosen, Algorithm):
-        raise ValueError(f"algorithm must be one of {', '.join(map(repr, legal))} or one of their objects, got {algorithm!r}")
+        legal = _legal_words(model, own)
+        raise ValueError(f"algorithm must be one of {legal} or one of their objects, got {algorithm!r}")
     if isinstance(chosen, Auto) and chosen.stream is None:
         chosen = replace(own["auto"], batch_size=chosen.batch_size)  # type: ignore[call-arg]
     if not chosen.suits(model):
         word = repr(chosen.word) if isinstance(algorithm, str) else type(chosen).__name__
-        raise ValueError(f"{name} cannot be learned by {word}: use one of {', '.join(map(repr, legal))}")
+        raise ValueError(f"{name} cannot be learned by {word}: use one of {_legal_words(model, own)}")
     chosen.inference(model)  # refuses a sampler that the model does not have
     return chosen
+
+
+def _legal_words(model: Model, own: Mapping[str, Algorithm]) -> str:
+    """Return the words of the algorithms that a model can be learned by."""
+    return ", ".join(repr(word) for word, one in DEFAULTS.items() if (own.get(word) or one).suits(model))

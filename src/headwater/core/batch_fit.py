@@ -135,9 +135,7 @@ def sample_places(
         return (np.arange(n), None) if rows == n else _draw_stretches(n, begins, rows, longest, key)
     if rows == n:
         return np.arange(n), None
-    rng = np.random.default_rng(np.random.SeedSequence((key, n)))
-    order = rng.permutation(n) if n <= MOST_PERMUTED else rng.choice(n, min(n, 4 * rows), replace=False)
-    return np.sort(order_labelled_first(labels, order, rows)[:rows]), None
+    return _draw_rows(n, rows, labels, key), None
 
 
 def seeds_compete(plan: Plan) -> bool:
@@ -177,15 +175,18 @@ def _find_on_sample(plan: Plan, batch: Batch, key: int, polish: bool = True) -> 
 
 
 def _find_first(plan: Plan, batch: Batch, key: int) -> Start:
-    """Start on a sample, then stream all rows in an order that mixes sorted ones."""
+    """Start on a sample; search on a larger one, or stream all rows in an order that mixes sorted ones."""
     n = len(batch)
     plan = plan.learner.at_hand.plan
-    chained, polish = plan.model.chained, seeds_compete(plan)
-    finish = plan.algorithm.finish
+    finish, chained, polish = plan.algorithm.finish, plan.model.chained, seeds_compete(plan)
+    searches = finish and polish and plan.learner.settings.hold is None
+    rows = max((policy.rows_to_search(plan, n) for policy in plan.policies), default=0) if searches else 0
+    if rows:
+        return _find_by_search(plan, batch, key, max(rows, plan.warm_up_rows))
     start = _find_on_sample(plan, batch, key, polish)
     if n <= plan.warm_up_rows:
         return start
-    if not (finish and polish) or plan.learner.settings.hold is not None:  # passes begin at what is given
+    if not searches:  # passes begin at what is given
         summary = plan.model.summarize(start.parameters, batch, n_threads=plan.n_threads)
         return Start(start.prior, start.parameters, summary)
     some = batch if chained else batch[:: max(1, n // plan.warm_up_rows)]
@@ -194,6 +195,29 @@ def _find_first(plan: Plan, batch: Batch, key: int) -> Start:
     for offset in range(stride):
         state, _ = advance(plan, state, batch[offset::stride])
     return resume_start(plan, read(plan, state))
+
+
+def _find_by_search(plan: Plan, batch: Batch, key: int, rows: int) -> Start:
+    """Start on some of a sample, search on all of it, and take the prior of the components that were found."""
+    model, n = plan.model, len(batch)
+    sample = batch if n <= rows else batch[_draw_rows(n, rows, batch.labels, key)]
+    begun = _find_on_sample(plan, sample, key)
+    summary = model.summarize(begun.parameters, sample, n_threads=plan.n_threads)
+    stream = root_stream(plan, key, Start(begun.prior, begun.parameters, summary))
+    stream = start_policies(plan, stream, begun, sample)
+    for policy in plan.hooks(stream).policies:
+        stream = policy.search_at_hand(plan, stream)
+    start = resume_start(plan, stream)
+    prior = model.refit_prior(start.prior, start.parameters, sample)
+    found = start.summary if sample is batch else model.summarize(start.parameters, batch, n_threads=plan.n_threads)
+    return Start(prior, start.parameters, found)
+
+
+def _draw_rows(n: int, rows: int, labels: NDArray[np.int64], key: int) -> NDArray[np.int64]:
+    """Return the places of a random sample of this many rows, labelled ones first, in the order of the rows."""
+    rng = np.random.default_rng(np.random.SeedSequence((key, n)))
+    order = rng.permutation(n) if n <= MOST_PERMUTED else rng.choice(n, min(n, 4 * rows), replace=False)
+    return np.sort(order_labelled_first(labels, order, rows)[:rows])
 
 
 def _draw_stretches(

@@ -218,6 +218,10 @@ class Model(ABC, Generic[Prior, Stats, Params]):
         """Return the prior whose mode is maximum likelihood, where there is one."""
         return prior
 
+    def refit_prior(self, prior: Prior, parameters: Params, batch: Batch) -> Prior:
+        """Return the prior of what was found on rows, where a prior is found on rows at all."""
+        return prior
+
     def objective(self, name: str, prior: Prior, parameters: Params, statistics: Stats, count: float) -> float:
         """Return the term that makes the summed score an objective that passes of the named readout never lower."""
         return 0.0

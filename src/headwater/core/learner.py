@@ -68,4 +68,6 @@ class Learner:
     @property
     def at_hand(self) -> Learner:
         """The learner for rows that are all in memory and have no order."""
-        return replace(self, policies=tuple(policy.at_hand() for policy in self.policies))
+        policies = tuple(policy.at_hand() for policy in self.policies)
+        same = all(one is other for one, other in zip(policies, self.policies, strict=True))
+        return self if same else replace(self, policies=policies)

@@ -87,6 +87,14 @@ class Policy:
         """Return the policy for rows that are all in memory: they have no order then, and none is forgotten."""
         return self
 
+    def rows_to_search(self, plan: Plan, n: int) -> int:
+        """Return how many of n rows that are all in memory are searched before passes over all of them; 0 for none."""
+        return 0
+
+    def search_at_hand(self, plan: Plan, stream: Stream) -> Stream:
+        """Return the stream, whose rows are all in memory, as passes over them begin. May search."""
+        return stream
+
     def in_shard(self) -> Policy | None:
         """Return what it does in each shard of a stream; None for nothing."""
         return None

@@ -27,7 +27,7 @@ from headwater.kernels.mixture import READOUTS, draw_components, weights_readout
 from headwater.kernels.parallel import one_blas_thread
 from headwater.models.belief_repair import repair_beliefs
 from headwater.models.mixture_records import MixtureParameters, MixturePrior
-from headwater.models.start import tournament
+from headwater.models.start import suffice, tournament
 
 NO_SHARES: Array = np.empty((0, 0))
 
@@ -120,6 +120,14 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
         weights = np.exp(parameters.log_weights)
         components = self.family.refine_prior(prior.components, parameters.components, weights / weights.sum(), geometry)
         return replace(prior, components=components)
+
+    def refit_prior(
+        self, prior: MixturePrior[Prior], parameters: MixtureParameters[Params], batch: Batch
+    ) -> MixturePrior[Prior]:
+        """The prior of components like these, if each has enough of these rows."""
+        if not suffice(batch, self.n_components):
+            return prior
+        return self.refine_prior(prior, parameters, self.family.geometry(batch.in_doubles))
 
     def readout(self, name: str, prior: MixturePrior[Prior], statistics: Stats, count: float) -> MixtureParameters[Params]:
         """Parameters of the belief prior + count * statistics: "mode", "mean", "expect_log" or "predictive"."""

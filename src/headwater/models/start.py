@@ -14,12 +14,17 @@ from headwater.core.row_order import order_labelled_first
 from headwater.core.state import Summary
 from headwater.core.statistics import Array, Params
 from headwater.families.geometry import RowGeometry
+from headwater.models.extrapolation import FEW_ROWS, STAGE_PASSES, ClimbEnd, PlainPasses, race
 from headwater.models.seeding import TURNS, named_assignments, seed_assignments
 from headwater.models.short_start import is_dear, short_start
 
 if TYPE_CHECKING:
     from headwater.models.mixture import Mixture
     from headwater.models.mixture_records import MixtureParameters, MixturePrior
+
+ROWS_PER_COLUMN = 5  # of each component, for a prior that is like the components
+RACE_GAIN = 1e-4  # nats a row that a pass must gain while seeds compete
+LEAST_GAIN = 1e-5  # and after that
 
 
 def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None) -> Start:
@@ -81,21 +86,29 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
         parameters = climbed(parameters, learn, 9, 1e-3, summary if settings.given is None else None).parameters
         contenders.append((model.summarize(parameters, judge, n_threads=n_threads).score, parameters))
     leaders = _distinct(contenders, 1e-3 * judge.size)[:4]
-    plenty = len(learn) >= 5 * width * model.n_components
+    plenty = suffice(learn, model.n_components)
     if plenty:
         before, prior = prior, model.refine_prior(prior, leaders[0], geometry)
         plenty = prior.components is not before.components
-    ends = [climbed(parameters, final, 5, 1e-4) for parameters in leaders]
-    more = patience(final)
-    ends += [climbed(end.parameters, final, more, 1e-4, end.summary) for end in ends if _may_win(end, ends, more)]
-    best = max(ends, key=lambda end: end.trace[-1])
-    known = best.summary if len(final) == n else None
-    for _ in range(3 if plenty else 1):
+    passes, tol = PlainPasses(model, settings.readout, prior, final, n_threads), RACE_GAIN * geometry.scale
+    ends = [ClimbEnd(one, *passes.look(one), 0) for one in leaders]
+    stage = patience(final) if len(final) < FEW_ROWS else STAGE_PASSES  # one call of a kernel for each
+    best = race(ends, lambda end, some: passes.climb(end.statistics, some, tol), patience(final), tol, stage)
+    found = best.statistics if len(final) == n else None
+    for _ in range(2 if plenty else 1):
         if plenty:
             prior = model.refine_prior(prior, best.parameters, geometry)
-        best = climbed(best.parameters, batch, patience(batch), 1e-5, known)
-        known = best.summary
-    return Start(prior, best.parameters, best.summary)
+        passes = PlainPasses(model, settings.readout, prior, batch, n_threads)
+        found = passes.look(best.parameters)[0] if found is None else found
+        best = passes.climb(found, patience(batch), LEAST_GAIN * geometry.scale)
+        found = best.statistics
+    summary = Summary(found, n, batch.size, best.score * batch.size)
+    return Start(prior, best.parameters, summary)
+
+
+def suffice(batch: Batch, n_components: int) -> bool:
+    """Whether these rows are enough for the prior to be that of components like those found on them."""
+    return len(batch) >= ROWS_PER_COLUMN * batch.X.shape[1] * n_components
 
 
 def start_at_given(model: Mixture, batch: Batch, given: Given, settings: StartSettings, n_threads: int | None = None) -> Start:
@@ -141,12 +154,6 @@ def _number_of_starts(rows: int, n_components: int, parameters: int) -> int:
     if rows < 200:
         return 3
     return 6 if parameters > 5000 else min(max(8, n_components, 2 * n_components - 10), 24)
-
-
-def _may_win(end: Climb, ends: list[Climb], passes: int) -> bool:
-    """Whether a climb that has not converged could still overtake the best if it kept gaining as in its last pass."""
-    best = max(other.trace[-1] for other in ends)
-    return not end.converged and end.trace[-1] + passes * (end.trace[-1] - end.trace[-2]) > best
 
 
 def _distinct(contenders: list[tuple[float, MixtureParameters]], gap: float) -> list[MixtureParameters]:

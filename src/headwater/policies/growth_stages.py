@@ -11,9 +11,10 @@ from headwater.core.batch import Batch
 from headwater.core.contracts import Start
 from headwater.core.statistics import Array
 from headwater.families.components import ComponentStatistics
+from headwater.models.extrapolation import ClimbEnd, climb_rows
 from headwater.models.mixture import Mixture
 from headwater.models.mixture_records import MixtureParameters, MixturePrior
-from headwater.policies.control_variate import ClimbEnd, ControlVariate, climb_rows
+from headwater.policies.control_variate import ControlVariate
 from headwater.policies.search_settings import JUDGING_TIMES, LEAST_ROWS, PASSES_EACH, PROPOSING_TIMES
 from headwater.policies.split_merge import Removal, Split, View
 

@@ -17,8 +17,9 @@ from headwater.core.state import Stream
 from headwater.core.statistics import Statistics
 from headwater.families.components import ComponentStatistics
 from headwater.kernels.parallel import one_blas_thread
+from headwater.models.extrapolation import climb_rows
 from headwater.models.mixture import Mixture, mixture_of
-from headwater.policies.control_variate import ControlVariate, climb_rows
+from headwater.policies.control_variate import ControlVariate
 from headwater.policies.growth import Growth
 from headwater.policies.growth_search import LEAST_JUDGES, grow_components
 from headwater.policies.growth_stages import SearchRows, Stage

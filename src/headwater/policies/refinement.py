@@ -12,8 +12,9 @@ import numpy as np
 
 from headwater.core.batch import Batch
 from headwater.families.components import ComponentStatistics
+from headwater.models.extrapolation import ClimbEnd, climb_rows
 from headwater.models.mixture_records import MixtureParameters
-from headwater.policies.control_variate import ClimbEnd, ControlVariate, climb_rows
+from headwater.policies.control_variate import ControlVariate
 from headwater.policies.refinement_record import Refinement
 from headwater.policies.reservoir_climb import climb_reservoir
 from headwater.policies.search_context import Budget, SearchContext, Verdict, compare_scores
@@ -22,9 +23,10 @@ from headwater.policies.split_merge import Move, Split, View, apply_move, find_r
 
 THOROUGH_TIMES = 4  # times as many rows, if only a reader waits
 MOVES_AT_ONCE = 3  # tried in a round
+WON_BACK = 0.5  # of what a removal is rated to cost: the other components will adapt
 MOST_ROUNDS = 6  # of moves
 DEAR_JUDGES = 5000  # rows that tell what new ones should score, where passes are dear
-LIKELY_Z = 1.0  # standard errors that are enough if new rows are unlike those before
+LIKELY_Z = 1.0  # standard errors that are enough if new rows are unlike those before, or all rows are at hand to go on with
 
 
 def refine(search: SearchContext, allowed: float = np.inf) -> tuple[MixtureParameters, ComponentStatistics, Refinement]:
@@ -131,7 +133,7 @@ def _try_moves(
         judges, weights = search.on(search.judging), search.judging.row_weights
         verdict = compare_scores(judges.scores(found.parameters), judges.scores(incumbent.parameters), weights)
         budget.pay(2.0 * PASSES_EACH * len(search.proposing) + len(search.judging))
-    return (found if verdict.z > ACCEPT_Z else None), verdict
+    return (found if verdict.z > (LIKELY_Z if search.whole and search.thorough else ACCEPT_Z) else None), verdict
 
 
 def _propose_moves(search: SearchContext, kept: ControlVariate, standing: ClimbEnd, rng: np.random.Generator) -> list[Move]:
@@ -153,10 +155,12 @@ def _propose_moves(search: SearchContext, kept: ControlVariate, standing: ClimbE
         for fall in given_up
         if one.component not in fall.components
     ]
+    recovered = WON_BACK if search.thorough else 0.0
     chosen: list[Move] = []
     for move in sorted(moves, key=lambda one: -one.gain):
-        if move.gain <= 0.0 or len(chosen) == MOVES_AT_ONCE:
+        if len(chosen) == MOVES_AT_ONCE:
             break
-        if all(move.split.component != other.split.component for other in chosen):
+        likely = move.gain - recovered * min(move.fall.gain, 0.0) > 0.0
+        if likely and all(move.split.component != other.split.component for other in chosen):
             chosen.append(move)
     return chosen

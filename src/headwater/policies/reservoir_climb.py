@@ -14,8 +14,8 @@ from headwater.core.batch import Batch
 from headwater.core.block_climb import climb_blocks
 from headwater.core.statistics import Array
 from headwater.families.components import ComponentStatistics
+from headwater.models.extrapolation import ClimbEnd, climb_rows
 from headwater.models.mixture_records import MixtureParameters
-from headwater.policies.control_variate import ClimbEnd, climb_rows
 from headwater.policies.search_context import Budget, SearchContext, compare_scores
 from headwater.policies.search_settings import LEAST_PASS_GAIN, LEAST_ROWS
 

@@ -20,6 +20,8 @@ from headwater.policies.reservoir import merge_reservoirs as union
 
 RESERVOIR_ROWS = 20_000  # kept by default
 ROWS_PER_PARAMETER = 80  # times the rows that estimate every parameter, if that is more
+SEARCHED_ROWS_PER_PARAMETER = 20  # the same where passes over all rows follow
+LEAST_SEARCHED = 2000  # rows below which these passes begin at a start
 RESERVOIR_BYTES = 2**26  # at most
 LEAST_ROWS_EACH = 25  # for each component; a smaller sample is of no use
 SEARCHED_BYTES = 2**24  # of parameters; models with more are not searched, since a search holds several copies
@@ -68,6 +70,10 @@ class ReservoirPolicy(Policy):
         place = before.rows
         reservoir = add_rows(before.records[RESERVOIR], part, place, clock(plan, before, place, len(part)))
         return stream.with_record(RESERVOIR, reservoir)
+
+    def rows_to_search(self, plan: Plan, n: int) -> int:
+        enough = max(RESERVOIR_ROWS, SEARCHED_ROWS_PER_PARAMETER * plan.sizing_model.rows_to_learn(plan.width))
+        return min(self.capacity(plan, plan.model), enough) if n >= LEAST_SEARCHED else 0
 
     def in_shard(self) -> Policy:
         """The whole stream keeps rows; a shard knows only how many."""

@@ -48,9 +48,16 @@ def restate_at(
     return statistics.with_share_of_base(stream.statistics.from_base)
 
 
-def restate_base(plan: Plan, stream: Stream, parameters: MixtureParameters) -> Base:
-    """Return the base of a stream restated at other parameters, from its rows in the reservoir."""
+def restate_base(
+    plan: Plan, stream: Stream, parameters: MixtureParameters, statistics: ComponentStatistics | None = None
+) -> Base:
+    """Return the base of a stream restated at other parameters, from its rows in the reservoir.
+
+    `statistics` are those of the stream at these parameters, if they are known: where the base is all of the stream, its own.
+    """
     base, model, reservoir = stream.base, mixture_of(stream), stream.records[RESERVOIR]
+    if statistics is not None and base.progress.rows_seen == stream.rows:
+        return replace(base, statistics=replace(statistics, from_base=np.ones_like(statistics.from_base)))
     rows = np.flatnonzero(reservoir.places < base.progress.rows_seen)
     if not len(rows):
         return base

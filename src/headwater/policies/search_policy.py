@@ -39,6 +39,7 @@ from headwater.policies.search_context import SearchContext
 READ_LOOKS = 50.0  # extra E-steps for each row, if only a reader waits
 DRIFT_LOOKS = 1.0  # extra E-steps for each row, after something was forgotten
 READ_GROWTH = 1.1  # times the rows of the last search, after which a model that is read is searched again
+SEARCHES_AT_HAND = 3  # at most, of rows that are all in memory
 SURPRISED_READ_GROWTH = 1.02  # and if rows came as a surprise
 
 
@@ -98,6 +99,16 @@ class SearchPolicy(Policy, Restates):
         if grows(plan):
             stream = grow_stream(plan, stream)
         return refine_stream(plan, stream, READ_LOOKS * stream.rows + START_LOOKS * plan.warm_up_rows, thorough=True)
+
+    def search_at_hand(self, plan: Plan, stream: Stream) -> Stream:
+        """Search as for a reader, and again from a new start while the climb did not converge."""
+        for _ in range(SEARCHES_AT_HAND):
+            if RESERVOIR not in stream.records:
+                break
+            stream = refine_stream(plan, stream, READ_LOOKS * stream.rows + START_LOOKS * plan.warm_up_rows, thorough=True)
+            if not stream.records[REFINEMENT].doubt:
+                break
+        return stream
 
     def align(self, plan: Plan, streams: list[Stream]) -> list[Stream]:
         return align_references(plan, streams)
@@ -223,7 +234,7 @@ def refine_stream(plan: Plan, stream: Stream, allowed: float, thorough: bool = F
         return stream
     with one_blas_thread():
         parameters, statistics, record = refine(context, allowed)
-        base = restate_base(plan, stream, parameters)
+        base = restate_base(plan, stream, parameters, statistics)
     if stream.model.find_problem(statistics, plan.width):  # an invalid estimate
         return stream.with_record(REFINEMENT, replace(stream.records[REFINEMENT], spent=record.spent))
     after = replace(stream, base=base, parameters=parameters, statistics=statistics).with_record(REFINEMENT, record)
