@@ -23,7 +23,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture as Peer
 
 from benchmarks.data import Array, make_truth
-from benchmarks.start_costs_data import CHOSEN_ON, LARGE, TOLD_OF, Large, data_folder, draw_large, part
+from benchmarks.start_costs_data import CHOSEN_ON, LARGE, TOLD_OF, Large, Table, data_folder, draw_large, part
 from benchmarks.timing import one_thread
 from headwater import GaussianMixture
 
@@ -103,9 +103,9 @@ def compile_kernels(shape: Large, rows: Array) -> None:
         _ = GaussianMixture(k, covariance_type=shape.covariance_type, n_threads=1, warm_up=2000).partial_fit(some).weights_
 
 
-def tables(numbers: Sequence[int], seed: int) -> Iterator[CostLine]:
+def tables(numbers: Sequence[int], seed: int, some: Sequence[Table] = (*CHOSEN_ON, *TOLD_OF)) -> Iterator[CostLine]:
     """One pass over a real table and a fit, beside a fit of scikit-learn, with another seed and order each time."""
-    for table in (*CHOSEN_ON, *TOLD_OF):
+    for table in some:
         X = table.read(data_folder())
         if X is None:
             continue
@@ -162,7 +162,12 @@ def fixed(numbers: Sequence[int], seed: int) -> Iterator[CostLine]:
         yield CostLine("K10 d10 120,000 rows", "fit", "scikit-learn", seconds, float(peer.score(held_out)), number=number)
 
 
-PARTS = {"large": large, "tables": tables, "iris": iris, "fixed": fixed}
+PARTS: dict[str, Callable[[Sequence[int], int], Iterator[CostLine]]] = {
+    "large": large,
+    "tables": tables,
+    "iris": iris,
+    "fixed": fixed,
+}
 
 
 def measure(parts: Sequence[str], numbers: Sequence[int], seed: int) -> Iterator[CostLine]:
@@ -173,24 +178,50 @@ def measure(parts: Sequence[str], numbers: Sequence[int], seed: int) -> Iterator
             yield from PARTS[name](numbers, seed)
 
 
+def ratios(found: Sequence[CostLine]) -> Iterator[str]:
+    """Yield the times of each shape's methods by those of one fit of scikit-learn, and how far `fit` ends from one pass."""
+    for shape in dict.fromkeys(line.shape for line in found):
+        runs: dict[tuple[str, str], list[CostLine]] = {}
+        for line in found:
+            if line.shape == shape:
+                runs.setdefault((line.peer, line.method), []).append(line)
+        peer = runs.get(("scikit-learn", "fit"))
+        for (name, method), lines in runs.items():
+            if name == "headwater" and peer is not None and len(lines) == len(peer):
+                pairs = list(zip(lines, peer, strict=True))
+                ratio = float(np.median([one.seconds / other.seconds for one, other in pairs]))
+                gain = float(np.mean([one.score - other.score for one, other in pairs]))
+                yield f"{shape:28} {method:28} {ratio:6.2f} of scikit-learn's time, {gain:+9.4f} nats a row beside its fit"
+        passes, fits = (runs.get(("headwater", method), []) for method in ("one pass and reading", "fit"))
+        if passes and len(passes) == len(fits):
+            gains = np.array([one.score - other.score for one, other in zip(fits, passes, strict=True)])
+            error = float(gains.std(ddof=1)) / len(gains) ** 0.5 if len(gains) > 1 else float("nan")
+            yield f"{shape:28} fit beside one pass          {gains.mean():+9.4f} nats a row, standard error {error:.4f}"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--parts", default=",".join(PARTS), help="with commas between")
     parser.add_argument("--first", type=int, default=0, help="number of the first set")
     parser.add_argument("--sets", type=int, default=6)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--shape", help="only large shapes whose name begins so")
+    parser.add_argument("--shape", help="only large shapes, or tables, whose name begins so")
     parser.add_argument("--out", type=Path, help="a file of JSON lines")
     options = parser.parse_args(arguments)
     if options.shape:
         PARTS["large"] = lambda numbers, seed: large(
             numbers, seed, [one for one in LARGE if str(one).startswith(options.shape)]
         )
+        PARTS["tables"] = lambda numbers, seed: tables(
+            numbers, seed, [one for one in (*CHOSEN_ON, *TOLD_OF) if one.name.startswith(options.shape)]
+        )
     numbers = range(options.first, options.first + options.sets)
     found = []
     for line in measure(options.parts.split(","), numbers, options.seed):
         print(line, flush=True)
         found.append(line)
+    for told in ratios(found):
+        print(told)
     if options.out:
         options.out.write_text("".join(json.dumps(asdict(line)) + "\n" for line in found))
 

@@ -58,10 +58,10 @@ def summaries(kind, inferences):
 @mixtures
 def test_draws_approach_the_exact_e_step(kind):
     sizes = (1, 16, 256)
-    (exact, *found), totals = summaries(kind, [EXACT, *(drawn(m, key=key) for m in sizes for key in range(20))])
-    errors = np.sqrt([np.mean((np.array(found[20 * i : 20 * i + 20]) - exact) ** 2) for i in range(3)])
+    (exact, *found), totals = summaries(kind, [EXACT, *(drawn(m, key=key) for m in sizes for key in range(80))])
+    errors = np.sqrt([np.mean((np.array(found[80 * i : 80 * i + 80]) - exact) ** 2) for i in range(3)])
     np.testing.assert_allclose(errors[:-1] / errors[1:], 4.0, rtol=0.2)
-    mean, spread = np.mean(found[:20], axis=0), np.std(found[:20], axis=0, ddof=1) / np.sqrt(20)
+    mean, spread = np.mean(found[:80], axis=0), np.std(found[:80], axis=0, ddof=1) / np.sqrt(80)
     assert (np.abs(mean - exact) < 5.0 * spread + 1e-9).all()
     assert all(one.score == pytest.approx(totals[0].score) for one in totals)
 
