@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headwater.models.mixture_records import MixtureParameters, MixturePrior
 
 ROWS_PER_COLUMN = 5  # of each component, for a prior that is like the components
+PRIOR_ROUNDS = 4  # of passes and a prior of what they found: thin components need some
 RACE_GAIN = 1e-4  # nats a row that a pass must gain while seeds compete
 LEAST_GAIN = 1e-5  # and after that
 
@@ -95,7 +96,7 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     stage = patience(final) if len(final) < FEW_ROWS else STAGE_PASSES  # one call of a kernel for each
     best = race(ends, lambda end, some: passes.climb(end.statistics, some, tol), patience(final), tol, stage)
     found = best.statistics if len(final) == n else None
-    for _ in range(2 if plenty else 1):
+    for _ in range(PRIOR_ROUNDS if plenty else 1):
         if plenty:
             prior = model.refine_prior(prior, best.parameters, geometry)
         passes = PlainPasses(model, settings.readout, prior, batch, n_threads)

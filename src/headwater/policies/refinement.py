@@ -133,7 +133,7 @@ def _try_moves(
         judges, weights = search.on(search.judging), search.judging.row_weights
         verdict = compare_scores(judges.scores(found.parameters), judges.scores(incumbent.parameters), weights)
         budget.pay(2.0 * PASSES_EACH * len(search.proposing) + len(search.judging))
-    return (found if verdict.z > (LIKELY_Z if search.whole and search.thorough else ACCEPT_Z) else None), verdict
+    return (found if verdict.z > (LIKELY_Z if search.at_hand else ACCEPT_Z) else None), verdict
 
 
 def _propose_moves(search: SearchContext, kept: ControlVariate, standing: ClimbEnd, rng: np.random.Generator) -> list[Move]:
@@ -155,7 +155,7 @@ def _propose_moves(search: SearchContext, kept: ControlVariate, standing: ClimbE
         for fall in given_up
         if one.component not in fall.components
     ]
-    recovered = WON_BACK if search.thorough else 0.0
+    recovered = WON_BACK if search.at_hand else 0.0
     chosen: list[Move] = []
     for move in sorted(moves, key=lambda one: -one.gain):
         if len(chosen) == MOVES_AT_ONCE:

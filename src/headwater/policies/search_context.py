@@ -44,6 +44,7 @@ class SearchContext:
     forgets: bool = False
     thorough: bool = False  # whether only a reader waits for it
     forgot: bool = False  # whether some rows were forgotten
+    at_hand: bool = False  # whether all rows are in memory, and passes over them follow
     n_threads: int | None = None
 
     @cached_property

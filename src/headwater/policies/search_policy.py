@@ -105,7 +105,8 @@ class SearchPolicy(Policy, Restates):
         for _ in range(SEARCHES_AT_HAND):
             if RESERVOIR not in stream.records:
                 break
-            stream = refine_stream(plan, stream, READ_LOOKS * stream.rows + START_LOOKS * plan.warm_up_rows, thorough=True)
+            allowed = READ_LOOKS * stream.rows + START_LOOKS * plan.warm_up_rows
+            stream = refine_stream(plan, stream, allowed, thorough=True, at_hand=True)
             if not stream.records[REFINEMENT].doubt:
                 break
         return stream
@@ -197,10 +198,11 @@ def stop_search(plan: Plan, stream: Stream) -> Stream:
     return refresh(plan, stream.without(RESERVOIR, REFINEMENT, DRIFT))
 
 
-def refine_stream(plan: Plan, stream: Stream, allowed: float, thorough: bool = False) -> Stream:
+def refine_stream(plan: Plan, stream: Stream, allowed: float, thorough: bool = False, at_hand: bool = False) -> Stream:
     """Return a finalized stream at a reference that reservoir rows prefer; its base is restated there, too.
 
-    `allowed` bounds the cost, in rows of E-steps. A `thorough` search is for a reader, who waits for it.
+    `allowed` bounds the cost, in rows of E-steps. A `thorough` search is for a reader, who waits for it; if all rows are
+    `at_hand`, it tries more moves, and passes over the rows follow.
     """
     reservoir = stream.records[RESERVOIR]
     if len(reservoir) == 0:
@@ -228,6 +230,7 @@ def refine_stream(plan: Plan, stream: Stream, allowed: float, thorough: bool = F
         not plan.holds(stream),
         thorough,
         drift is not None and (drift.clock > 0.0 or len(reservoir) < stream.rows),
+        at_hand,
         plan.n_threads,
     )
     if not len(context.judging_places):  # the first rows of a reservoir may all propose
