@@ -70,7 +70,7 @@ def restate_base(
     else:
         old = model.summarize(stream.parameters, own, n_threads=plan.n_threads).mean
         statistics = correct(model, base.prior, count, new, base.statistics - old, own.size)
-    return replace(base, statistics=statistics.copy().with_share_of_base(1.0))
+    return replace(base, statistics=statistics.with_share_of_base(1.0))
 
 
 @dataclass(frozen=True)
@@ -114,4 +114,4 @@ class Transfer:
         else:  # its statistics follow the reservoir rows of each component
             old, new = self.responsibilities(batch)
             statistics = self.after.recombine(base.statistics, (new.T @ old) / (old.sum(axis=0) + 1e-12))
-        return replace(base, statistics=statistics.copy().with_share_of_base(1.0))
+        return replace(base, statistics=statistics.with_share_of_base(1.0))
