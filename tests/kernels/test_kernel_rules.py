@@ -15,7 +15,7 @@ FILES = sorted((Path(headwater.__file__).parent / "kernels").glob("*.py"))
 # Loops whose sums LLVM does not reorder: of integers, of sequential draws, or stored at every step.
 IN_ORDER = {
     "gather_moments", "draw_components", "draw_parts", "walk", "draw_about", "gather_words", "place_words", "tokens_of",
-    "gibbs_documents", "load_alike", "load_row", "list_observed",
+    "gibbs_documents", "load_alike", "load_row", "list_observed", "gaussian_dense.take_large", "gaussian_dense.add_moments",
 }  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def sums_and_stores(loop):
 def test_no_loop_sums_and_writes_at_once(file):
     """LLVM vectorises such a loop only if the arrays do not overlap; otherwise it sums in another order."""
     for name, loop in innermost_loops(ast.parse(file.read_text())):
-        if name not in IN_ORDER:
+        if not {name, f"{file.stem}.{name}"} & IN_ORDER:
             sums, stores = sums_and_stores(loop)
             assert not (sums and stores), f"{file.name}:{loop.lineno} ({name}) sums into {sums} and writes to {stores}"
 
