@@ -140,7 +140,7 @@ def test_text_that_is_no_unicode_is_refused():
 
 def test_names_of_columns_are_told_apart():
     table = people(100)
-    with pytest.raises(ValueError, match="different names, got 'age' twice"):
+    with pytest.raises(ValueError, match="different names, got 'age' 2 times"):
         hw.MixedMixture(2).partial_fit(pd.concat([table, table], axis=1))
     with pytest.raises(ValueError, match="columns names True, which the data does not have"):
         hw.MixedMixture(2, columns={True: "gaussian"}).partial_fit(table)
