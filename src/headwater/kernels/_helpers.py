@@ -32,6 +32,14 @@ with contextlib.suppress(ImportError, AttributeError):
         """A module that callers link, outside the engine that generates machine code."""
 
         routine = ""  # its name, if it is not inlined
+        is_called = False  # whether kernels call it, so that it must not be inlined
+
+        def add_ir_module(self, ir_module: Any) -> None:
+            if self.is_called:  # here, since llvmlite 0.46 adds the attribute to return values of parsed functions
+                for function in ir_module.functions:
+                    if not function.is_declaration:
+                        function.attributes.add("noinline")
+            super().add_ir_module(ir_module)
 
         def finalize(self) -> None:
             for library in _inlined(self):
@@ -84,12 +92,12 @@ with contextlib.suppress(ImportError, AttributeError):
 
         def run_pass(self, state: Any) -> bool:
             library = state.library = _HelperLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+            library.is_called = not state.flags.forceinline
             state.flags.no_compile = True
             super().run_pass(state)
             lowered = state["cr"]
-            if not state.flags.forceinline:
+            if library.is_called:
                 library.routine = lowered.fndesc.llvm_func_name
-                library._final_module.get_function(library.routine).add_function_attribute("noinline")
             library.finalize()
             # A dispatcher needs a built-in function for every signature, by which callers find the library.
             name = [].append
