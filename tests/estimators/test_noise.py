@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import headwater as hw
+from headwater.core.gapped_rows import GappedRows
+from headwater.core.noisy_rows import NoisyRows
+from headwater.families.noise_removal import remove_noise
 
 rng = np.random.default_rng(0)
 N = 1500
@@ -119,3 +122,10 @@ def test_rows_that_are_all_equal_can_have_errors(kind):
         np.testing.assert_allclose(found.means_, value)
         assert np.isfinite(found.covariances_).all()
         assert found.weights_.sum() == pytest.approx(1.0)
+
+
+def test_a_group_that_lacks_a_column_can_have_errors_with_covariances():
+    """Of a column that was not observed there is no error to take off."""
+    rows = NoisyRows.of_errors(GappedRows(np.zeros((2, 2)), np.array([[True, False], [False, False]])), COVARIANCES[:2])
+    left = remove_noise(True, rows, np.array([1.0, 0.0]), np.zeros((2, 2)))
+    assert np.isfinite(left).all() and np.abs(left).max() < 1e-9

@@ -108,3 +108,15 @@ def test_statistics_are_those_that_their_algorithm_keeps():
         header["parameters"]["algorithm"] = other
         with pytest.raises(Damaged, match="cannot be read"):
             model_file.from_bytes(container.to_bytes(header, arrays))
+
+
+@pytest.mark.parametrize(
+    "make", [hw.GaussianMixture, lambda k, **options: hw.GaussianMixture(k, covariance_type="diag", parts=2, **options)]
+)
+def test_rows_beyond_all_reach_of_the_components_are_learned_and_saved(make):
+    """Their scores are as low as kernels make them, and lower than any sum that could be squared."""
+    near, far = 1e-60 * RNG.normal(size=(150, 3)), 1e99 * RNG.normal(size=(40, 3)).clip(-5.0, 5.0)
+    model = make(2, warm_up=60, random_state=0).partial_fit(near)
+    for rows in (far[:7], far[7:], near):
+        assert loaded(model.partial_fit(rows)).n_samples_seen_ == model.n_samples_seen_
+        assert np.isfinite(model.means_).all()

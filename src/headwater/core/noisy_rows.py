@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.gapped_rows import GappedRows, join_gapped
-from headwater.core.statistics import Array
+from headwater.core.statistics import LARGEST, Array
 from headwater.core.values import Index, Places
 
 NO_NOISE: Array = np.empty((0, 0))
@@ -72,7 +72,9 @@ class NoisyRows(GappedRows):
 
     def in_units(self, origin: Array, units: Array) -> NoisyRows:
         """Return the rows about an origin, in units of the columns."""
-        noise = self.noise / (units**2 if self.noise.ndim == 2 else units[:, None] * units)
+        with np.errstate(over="ignore"):  # in small units errors may be without end, as those of gaps
+            noise = self.noise / (units**2 if self.noise.ndim == 2 else units[:, None] * units)
+        noise = np.clip(noise, -(LARGEST**2), LARGEST**2)
         return NoisyRows((self.values - origin) / units, self.missing, noise)
 
 

@@ -39,6 +39,7 @@ from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, TOLERANCE, exc
 from headwater.kernels.parallel import one_blas_thread
 
 NOISE_ROWS = 3.0  # degrees of freedom of the prior of the noise, as of diagonal covariances
+FARTHEST = 1e300  # a squared distance, beyond which all rows are as far
 SMALL_PRODUCT = 8192  # multiplications below which no library uses threads
 
 
@@ -157,7 +158,8 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
             rows = centred - parameters.means[k]
             along = rows @ parameters.whiten[k].T
             np.square(rows, out=rows)
-            distance = rows @ (1.0 / parameters.noise[k]) - np.einsum("nq,nq->n", along, along)
+            away, explained = rows @ (1.0 / parameters.noise[k]), np.einsum("nq,nq->n", along, along)
+            distance = np.where(away < FARTHEST, away - np.minimum(explained, FARTHEST), FARTHEST)
             found[:, k] = parameters.offset[k] - 0.5 * np.maximum(distance, 0.0)
         return found
 

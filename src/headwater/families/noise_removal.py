@@ -23,7 +23,7 @@ def remove_noise(matrix: bool, X: NoisyRows, weighted: Array, covariance: Array)
         return np.maximum(covariance - variances, LEAST_LEFT * covariance)
     mean = np.diag(variances)
     if X.noise.ndim == 3:
-        mean = np.einsum("n,nij->ij", rows, X.noise) / np.sqrt(seen[:, None] * seen)
+        mean = np.einsum("n,nij->ij", rows, X.noise) / np.sqrt(seen[:, None]) / np.sqrt(seen)
     return _take_off(covariance, mean)
 
 

@@ -31,6 +31,8 @@ from headwater.models.start import suffice, tournament
 
 NO_SHARES: Array = np.empty((0, 0))
 
+LOWEST_SCORE = -1e230  # of a batch whose rows lie beyond all reach of the components: files hold it, and means of it are finite
+
 
 @dataclass(frozen=True)
 class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Generic[Prior, Stats, Params]):
@@ -305,7 +307,8 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
             _, totals = self.family.estep(
                 *options, pending.statistics, responsibilities=shares, given=True, n_threads=n_threads
             )
-        return Summary(totals, pending.rows + len(batch), pending.size + batch.size, pending.score + score)
+        score = max(pending.score + score, LOWEST_SCORE)
+        return Summary(totals, pending.rows + len(batch), pending.size + batch.size, score)
 
     def sweeps(self, inference: Inference) -> bool:
         """Whether rows are learned one by one."""

@@ -223,8 +223,8 @@ class StateReader:
         if isinstance(state, WarmUp) or RESERVOIR not in state.records or not len(state.records[RESERVOIR]):
             return
         scores = self.model.log_likelihood(state.parameters, state.records[RESERVOIR].batch[:SCORED], 1)
-        if not (np.abs(scores) <= FARTHEST).all():
-            raise Damaged(f"{path}/parameters score rows that are kept by no number, or by one beyond {FARTHEST:g}")
+        if not (np.isfinite(scores) & (scores <= FARTHEST)).all():  # rows may lie beyond all reach of the components
+            raise Damaged(f"{path}/parameters score rows that are kept by no number, or by more than {FARTHEST:g}")
 
     def _refinement(self, tree: object, stream: Stream, path: str) -> Refinement:
         """The record of searches: there was one, and the next is due at a later row."""
