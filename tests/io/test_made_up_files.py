@@ -287,6 +287,8 @@ NO_NUMBERS = (
     ("regression", "state/parameters/components/power", 1e-320),
     ("spherical", "state/statistics/count", 1e100),
     ("events", "state/base/statistics/count", 1e150),
+    ("events", "state/parameters/components/rates", -1.0),
+    ("flags", "state/parameters/components/log_ones", 1.0),
     ("factor", "state/parameters/components/unwhiten", 1e249),
     ("factor", "state/parameters/components/whiten", 1e100),
     ("factor", "state/parameters/components/offset", 1e9),

@@ -120,3 +120,21 @@ def test_rows_beyond_all_reach_of_the_components_are_learned_and_saved(make):
     for rows in (far[:7], far[7:], near):
         assert loaded(model.partial_fit(rows)).n_samples_seen_ == model.n_samples_seen_
         assert np.isfinite(model.means_).all()
+
+
+@pytest.mark.parametrize("kind", [hw.GaussianMixture, hw.MixedMixture])
+def test_models_of_rows_with_gaps_and_without_are_merged_and_saved(kind):
+    """Columns that were all there are read out in one form, and those with gaps in another."""
+    rows = np.column_stack([RNG.normal(size=(120, 2)) + 6.0 * RNG.integers(0, 2, size=(120, 1))])
+    gapped = np.where(RNG.random(rows.shape) < 0.2, np.nan, rows)
+    for first, second in ((rows, gapped), (gapped, rows)):
+        parts = [kind(2, covariance_type="diag", warm_up=60, random_state=0).partial_fit(X) for X in (first, second)]
+        for merged in (
+            hw.merge(parts),
+            hw.merge([parts[0].branch().partial_fit(first), parts[0].branch().partial_fit(second)]),
+        ):
+            again = loaded(merged)
+            np.testing.assert_array_equal(
+                again.partial_fit(rows).means_ if hasattr(merged, "means_") else again.weights_,
+                merged.partial_fit(rows).means_ if hasattr(merged, "means_") else merged.weights_,
+            )

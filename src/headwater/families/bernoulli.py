@@ -21,6 +21,7 @@ from headwater.families.components import ComponentStatistics
 from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
 from headwater.families.discrete_entries import FlagEntries
 from headwater.families.geometry import RowGeometry
+from headwater.families.soundness import NO_PARAMETERS, are_no_logs
 from headwater.families.wide_law import WideLaw, count_seen
 
 LEAST_GUESS = 0.01  # least prior probability of 1 and of 0
@@ -130,6 +131,11 @@ class Bernoulli(ColumnFamily[BetaPrior, BernoulliStatistics, BernoulliParameters
     def find_impossible(self, totals: BernoulliStatistics) -> NDArray[np.bool_]:
         impossible = (totals.ones < 0.0) | (totals.ones > totals.seen * (1.0 + 1e-9) + 1e-12)
         return np.asarray((totals.count < 0.0) | impossible.any(axis=1))
+
+    def find_problem(self, record: object, width: int) -> str:
+        if isinstance(record, BernoulliParameters) and are_no_logs(np.stack([record.log_ones, record.log_zeros], axis=-1)):
+            return NO_PARAMETERS
+        return super().find_problem(record, width)
 
     def conditional(self, parameters: BernoulliParameters, X: Matrix, missing: Mask) -> ConditionalLaw:
         """Return the law of missing columns under each component: what is observed says nothing of them but the component."""

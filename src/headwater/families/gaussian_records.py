@@ -138,7 +138,7 @@ class GaussianParameters:
         if self.factor.ndim == 3:
             return (self,)
         own = {part.name: getattr(self, part.name) for part in fields(GaussianParameters)}
-        return self, ColumnParameters(**own, constants=np.zeros_like(self.factor))
+        return GaussianParameters(**own), ColumnParameters(**own, constants=np.zeros_like(self.factor))
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from headwater.families.conditional_law import ConditionalLaw, IndependentColumn
 from headwater.families.discrete_entries import NegativeBinomialEntries, PoissonEntries
 from headwater.families.entry_law import EntryLaw
 from headwater.families.geometry import RowGeometry
+from headwater.families.soundness import NO_PARAMETERS
 from headwater.families.wide_law import WideLaw, log_counts, sample_counts
 
 LOG_FACTORIALS: Array = gammaln(np.arange(1024) + 1.0)
@@ -164,6 +165,13 @@ class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | Ga
     def find_impossible(self, totals: PoissonStatistics) -> NDArray[np.bool_]:
         negative = (totals.exposure < 0.0) | (totals.events < 0.0)
         return np.asarray((totals.count < 0.0) | negative.any(axis=1))
+
+    def find_problem(self, record: object, width: int) -> str:
+        if isinstance(record, PoissonParameters) and not record.rates.min(initial=0.0) >= 0.0:
+            return NO_PARAMETERS
+        if isinstance(record, GammaBelief) and not min(record.shape.min(initial=1.0), record.rate.min(initial=1.0)) > 0.0:
+            return NO_PARAMETERS
+        return super().find_problem(record, width)
 
     def conditional(self, parameters: PoissonParameters | GammaBelief, X: Matrix, missing: Mask) -> ConditionalLaw:
         """Return the law of missing counts under each component, in the exposure of their rows."""

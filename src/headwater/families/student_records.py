@@ -61,6 +61,11 @@ class StudentParameters(GaussianParameters):
 
     dof: Array = field(default_factory=lambda: np.empty(0))
 
+    @property
+    def forms(self) -> tuple[GaussianParameters, ...]:
+        """There is one form."""
+        return (self,)
+
 
 def expected_tail(dof: Array | float) -> Array:
     """Return the mean of log u - u where u is Gamma(dof / 2, dof / 2): at most -1, which it is near if u hardly varies."""
