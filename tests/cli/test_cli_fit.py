@@ -214,7 +214,12 @@ def test_progress_is_for_terminals(monkeypatch):
 # How many components, and how many passes
 
 
-@pytest.mark.parametrize("word", MODELS)
+def test_a_model_that_leaves_components_empty_needs_a_number(data, capsys):
+    assert main(["fit", "bayesian", data]) == 2
+    assert "bayesian needs -k" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("word", [word for word in MODELS if word != "bayesian"])
 def test_the_number_of_components_is_found_if_none_is_given(word):
     """For every model that can find it."""
     made, _ = make_model(MODELS[word], ModelSettings())

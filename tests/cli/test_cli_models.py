@@ -158,7 +158,8 @@ def test_topics_tell_the_perplexity_of_a_word(documents, tmp_path, capsys):
     path = str(tmp_path / "topics.hw")
     history = fitted_topics(documents, path).history_
     said = capsys.readouterr().out
-    assert f"nats per document (perplexity {history.late_perplexity:.4g} per word), the mean of the last half" in said
+    assert f"nats per document (perplexity {history.late_perplexity:.4g} per word), the mean of " in said
+    assert f"{history.late_scored:,} documents in the last half of the stream" in said
     assert 3.5 < history.late_perplexity < 6.0
     assert main(["inspect", path, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["held_out"]["perplexity"] == pytest.approx(history.late_perplexity)

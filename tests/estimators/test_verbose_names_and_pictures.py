@@ -60,8 +60,8 @@ def test_the_package_shows_its_public_names_alone():
 
 DRAWN = {
     "beam": {"arrival"},
-    "density": {"gaussian", "sweeping", "parts", "chain", "background"},
-    "ellipses": {"gaussian", "sweeping", "parts", "chain", "background"},
+    "density": {"gaussian", "bayesian", "sweeping", "parts", "chain", "background"},
+    "ellipses": {"gaussian", "bayesian", "sweeping", "parts", "chain", "background"},
     "images": set(),
     "intervals": set(KINDS) - {"topics", "spectra", "chain", "symbols", "arrival"},
     "regressions": {"regression"},

@@ -67,7 +67,7 @@ def test_every_kernel_and_every_helper_is_inlined_into_its_callers():
     """A helper that is not inlined has several copies, and which one runs depends on what was loaded first."""
     for file in FILES:
         import_module(f"headwater.kernels.{file.stem}")
-    ours = [one for one in _jit._ours if one.py_func.__module__.startswith("headwater.")]
+    ours = [one for one in _jit._ours if (one.py_func.__module__ or "").startswith("headwater.")]
     assert len(ours) > 50
     for dispatcher in ours:
         assert dispatcher.targetoptions["forceinline"], dispatcher.__name__

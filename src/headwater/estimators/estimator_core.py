@@ -99,7 +99,7 @@ class EstimatorCore(RowHooks):
     def _choice(self) -> str:
         """How the number of components is found: GIVEN, by GROWTH or by a RACE."""
         n_components = self.__dict__.get("n_components")
-        if not isinstance(n_components, str) or n_components != race_stream.AUTO:
+        if not isinstance(n_components, str) or n_components != race_stream.AUTO or not self._traits.finds_number:
             return GIVEN
         return GROWTH if self._traits.splits else RACE
 

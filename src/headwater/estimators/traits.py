@@ -21,6 +21,7 @@ class Traits:
     answers: tuple[str, ...] = ()  # arrays that a model file shows to readers without headwater
 
     least_components: int = 1  # the smallest number that n_components="auto" tries
+    finds_number: bool = True  # whether n_components may be "auto"
     splits: bool = False  # whether components can be split, so that n_components="auto" grows; other models race
 
     chained: bool = False  # whether rows form sequences

@@ -97,13 +97,23 @@ def climb_rows(kept: RowPasses, statistics: ComponentStatistics, passes: int, to
         farther = _extrapolate(statistics, after, second)
         statistics = second
         if farther is not None:
-            with np.errstate(all="ignore"):  # an extrapolation may be invalid: its score is then NaN
-                trial = kept.parameters(farther)
-                found, value = kept.look(trial)
+            trial, found, value = _look_ahead(kept, farther, second_parameters)
             made += 1
             if np.isfinite(value) and value > second_score - 1e-9:
                 parameters, statistics, before, score = trial, found, value, value
     return ClimbEnd(parameters, statistics, float(score), made)
+
+
+def _look_ahead(
+    kept: RowPasses, farther: ComponentStatistics, parameters: MixtureParameters
+) -> tuple[MixtureParameters, ComponentStatistics, float]:
+    """Return parameters, statistics and score of an extrapolation; where no rows could have made it, its score is NaN."""
+    try:
+        with np.errstate(all="ignore"):
+            parameters = kept.parameters(farther)
+            return parameters, *kept.look(parameters)
+    except ValueError:  # a covariance that is singular
+        return parameters, farther, np.nan
 
 
 def race(

@@ -55,6 +55,13 @@ def gaussian_fits(rng: np.random.Generator) -> Iterator[Fit]:
         yield hw.GaussianMixture(MANY_COMPONENTS, max_iter=1).set_params(covariance_type=kind, algorithm="em"), (wide,), {}
 
 
+def bayesian_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Variational Bayes, whose kernels are those of other Gaussian mixtures."""
+    X = rng.normal(size=(N_ROWS, 2))
+    for kind in ("full", "tied", "diag"):
+        yield hw.BayesianGaussianMixture(n_components=2).set_params(covariance_type=kind), (X,), {}
+
+
 def student_fits(rng: np.random.Generator) -> Iterator[Fit]:
     """Heavy tails: kernels of Gaussians with the tails of predictive densities."""
     X = rng.normal(size=(N_ROWS, 2)) + 4.0 * rng.integers(2, size=(N_ROWS, 1))
@@ -154,6 +161,7 @@ def table_fits(rng: np.random.Generator) -> Iterator[Fit]:
 
 FITS: dict[str, Callable[[np.random.Generator], Iterator[Fit]]] = {
     "gaussian": gaussian_fits,
+    "bayesian": bayesian_fits,
     "student": student_fits,
     "multinomial": multinomial_fits,
     "poisson": event_fits,

@@ -152,6 +152,8 @@ def make_model(entry: Entry, settings: ModelSettings, algorithm: str | None = No
     finds_steps = "resolution" in known and "resolution" not in own
     chosen = "n_components" in own
     if not chosen and "n_components" in known:
+        if not entry.kind._traits.finds_number:
+            raise usage_error(f"{entry.word} needs -k: the most components that there may be, of which some may stay empty")
         own["n_components"] = "auto"
     for name, value in asked.items():
         if value is not None and name not in known:
