@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 N_ROWS = 120
 WARM_UP = 60
-MANY_COMPONENTS, MANY_COLUMNS = 40, 100  # for which E-steps are products of matrices
+MANY_COMPONENTS, MANY_COLUMNS = 40, 104  # for which E-steps are products of matrices
 SOME_COMPONENTS = 14  # which with twice these columns have a short start
 WIDE = 400  # columns; above this the start of a count mixture reduces the dimension
 READS = ("score_samples", "predictive_score_samples", "predict_proba", "predict", "transform")
