@@ -61,8 +61,8 @@ class LogNormalBelief:
 class LogNormalParameters:
     """Means (K, d) and precisions of the logarithms, or what is expected of them.
 
-    The log-density is offset - (power + 1/2) log(1 + stretch q), with q the squared distance, or offset - precision q / 2 where
-    `power` is 0. With "predictive" it is Student's.
+    With q the squared distance from the mean, the log-density of a logarithm is offset - precision q / 2 where `power` is 0.
+    With "predictive" it is Student's, offset - (power + 1/2) log(1 + precision q / (2 power)).
     """
 
     means: Array

@@ -8,7 +8,7 @@ from typing import Generic, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln
+from scipy.special import digamma
 
 from headwater.core.average import fold_share
 from headwater.core.batch import Batch
@@ -26,7 +26,7 @@ from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, are_no_logs, e
 from headwater.kernels.mixture import READOUTS, draw_components, weights_readout
 from headwater.kernels.parallel import one_blas_thread
 from headwater.models.belief_repair import repair_beliefs
-from headwater.models.mixture_records import MixtureParameters, MixturePrior
+from headwater.models.mixture_records import MixtureParameters, MixturePrior, dirichlet_divergence
 from headwater.models.start import suffice, tournament
 
 NO_SHARES: Array = np.empty((0, 0))
@@ -171,16 +171,11 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
 
     def weights_divergence(self, prior: MixturePrior[Prior], count: Array) -> float:
         """KL(belief || prior) of the weights."""
-        before, after = prior.concentration, prior.concentration + count
-        return float(
-            gammaln(after.sum()) - gammaln(after).sum() - gammaln(before.sum()) + gammaln(before).sum()
-            + ((after - before) * (digamma(after) - digamma(after.sum()))).sum()
-        )  # fmt: skip
+        return dirichlet_divergence(prior.concentration, prior.concentration + count)
 
     def weight_marginals(self, prior: MixturePrior[Prior], count: Array) -> tuple[Array, Array]:
         """Both parameters (K,) of the Beta belief about each weight."""
-        own = prior.concentration + count
-        return own, own.sum() - own
+        return (own := prior.concentration + count), own.sum() - own
 
     # Merging
 
