@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import AnyArray, RandomState, Rows, Values
+from headwater.estimators.anomaly_answers import checked_share
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import answers_at_once, answers_by_chunk, answers_by_score, reads
 from headwater.estimators.chains import one_of
 from headwater.estimators.seeds import rng_of
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
+from headwater.models.typicality import EXPECTED_RATE, usual_chain
 
 
 class ChainAnswers(StreamingEstimator):
@@ -89,6 +91,47 @@ class ChainAnswers(StreamingEstimator):
         """
         batch = self._sequences_of(X, lengths)
         return self._model.log_likelihood(self._parameters_seen(), batch, self._threads)
+
+    @answers_at_once
+    def anomaly_score(self, X: Rows, lengths: Values = None, *, rate: float = EXPECTED_RATE) -> Array:
+        """Return how odd each row is, given the rows before it in its sequence: the higher, the odder.
+
+        Minus its log-density under a chain without the states that are lighter than `rate`, since anomalies may have made them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence; by default all rows are one.
+        rate : float, default=0.05
+            Expected share of anomalies among the rows that were learned. With 0 no state is left out.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Scores in nats. Rows that are missing score 0.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import headwater as hw
+        >>> rng = np.random.default_rng(0)
+        >>> rows = rng.normal(size=(4000, 1)) + 8.0 * (np.arange(4000)[:, None] // 200 % 2)
+        >>> scores = hw.GaussianHMM(2, random_state=0).fit(rows).anomaly_score([[0.0], [0.1], [4.0], [0.2]])
+        >>> int(scores.argmax())
+        2
+        """
+        rate = checked_share(rate, "rate", least=0.0, below=0.5)
+        batch, parameters = self._sequences_of(X, lengths), self._parameters_seen()
+        model, parameters = usual_chain(self._model, parameters, self._state_shares(), rate)
+        return -model.log_likelihood(parameters, batch, self._threads)
+
+    def _state_shares(self) -> Array:
+        """Shares of the learned rows that each state has; all alike, where none was learned."""
+        if not self._has_state():
+            return np.ones(self._model.n_components)
+        return np.maximum(self._read().stream.statistics.emissions.count, 0.0)
 
     @answers_by_chunk
     def score_samples(self, X: Rows, lengths: Values = None) -> tuple[float, Array]:

@@ -17,10 +17,10 @@ from headwater.core.contracts import Given, StartSettings
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.values import Rows, Values
+from headwater.estimators.anomaly_answers import AnomalyAnswers
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import learns_at_once, learns_by_chunk
 from headwater.estimators.describers.mixture import MixtureDescriber
-from headwater.estimators.mixture_answers import MixtureAnswers
 from headwater.estimators.parameters import check_parameters
 from headwater.models.mixture import Mixture
 from headwater.policies.choose import mixture_policies
@@ -65,7 +65,7 @@ def _check_adapts(learner: Learner, reservoir: int | None, algorithm: object) ->
         raise ValueError(f"half_life='auto' forgets in the order of one stream, so parts must be 1, got {learner.shards}")
 
 
-class MixtureEstimator(MixtureAnswers):
+class MixtureEstimator(AnomalyAnswers):
     """Base of the mixtures: K components of a family that the subclass names."""
 
     # What a subclass says

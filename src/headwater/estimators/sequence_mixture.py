@@ -21,6 +21,7 @@ from headwater.estimators.calls import answers_by_chunk, answers_by_score, learn
 from headwater.estimators.count_mixture import CountMixture
 from headwater.estimators.describers.counts import SequenceDescriber
 from headwater.estimators.traits import Taken
+from headwater.models.typicality import EXPECTED_RATE
 
 
 class SequenceMixture(CountMixture):
@@ -187,6 +188,26 @@ class SequenceMixture(CountMixture):
             Log-probability of each sequence under the current parameters.
         """
         return super().score_samples(self._counted(X, lengths))
+
+    @answers_by_chunk
+    def anomaly_score(self, X: Rows, lengths: Values = None, *, rate: float = EXPECTED_RATE) -> Array:
+        """Return how odd each sequence is, a symbol: the higher, the odder.
+
+        Parameters
+        ----------
+        X : list of sequences, or array-like
+            The sequences; or, with `lengths`, the symbols of all of them.
+        lengths : array-like of shape (n_sequences,), optional
+            Length of each sequence.
+        rate : float, default=0.05
+            Expected share of anomalies among the sequences that were learned: lighter components are left out.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_sequences,)
+            Scores in nats; NaN for an empty sequence.
+        """
+        return super().anomaly_score(self._counted(X, lengths), rate=rate)
 
     @answers_by_score
     def score(self, X: Rows, y: Values = None, lengths: Values = None) -> float:

@@ -23,6 +23,7 @@ from headwater.estimators.calls import (
 from headwater.estimators.describers.mixture import TargetDescriber
 from headwater.estimators.target_rows import Pair, TargetRows
 from headwater.families.regression import Regression
+from headwater.models.typicality import EXPECTED_RATE
 
 
 class TargetMixture(RegressorMixin, TargetRows):
@@ -187,6 +188,26 @@ class TargetMixture(RegressorMixin, TargetRows):
             Log-density of each target under the current parameters.
         """
         return super().score_samples(Pair(X, y))
+
+    @answers_by_chunk
+    def anomaly_score(self, X: Rows, y: Values = None, *, rate: float = EXPECTED_RATE) -> Array:
+        """Return how odd each target is, given its inputs: the higher, the odder.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The inputs.
+        y : array-like of shape (n_samples,)
+            The target.
+        rate : float, default=0.05
+            Expected share of anomalies among the rows that were learned: lighter components are left out.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Scores in nats.
+        """
+        return super().anomaly_score(Pair(X, y), rate=rate)
 
     @answers_by_chunk
     def predictive_score_samples(self, X: Rows, y: Values = None) -> Array:

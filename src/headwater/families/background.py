@@ -82,6 +82,10 @@ class Background(Family[BackgroundPrior, BackgroundStatistics, BackgroundParamet
         return self.components.has_own_moments
 
     @property
+    def adds_up(self) -> bool:
+        return self.components.adds_up
+
+    @property
     def takes_gaps(self) -> bool:
         return self.components.takes_gaps
 

@@ -72,6 +72,11 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
         given = (self.mean_prior, self.mean_precision_prior, self.degrees_of_freedom_prior, self.noise_prior)
         return any(part is not None for part in given)
 
+    @property
+    def adds_up(self) -> bool:
+        """Not: each component has axes of its own."""
+        return False
+
     def n_parameters(self, width: int) -> int:
         """Return the number of free parameters: rotations of the loadings do not count."""
         turns = self.n_factors * (self.n_factors - 1) // 2

@@ -252,6 +252,11 @@ class Family(FamilyCore[Prior, Stats, Params]):
         """Whether every component has its own moments. If all share some, drift cannot forget one component alone."""
         return True
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether statistics of components add up to those of one: not where each has axes of its own."""
+        return True
+
     def resize(self, n_components: int) -> Self:
         """Return the family with another number of components."""
         return replace(self, n_components=n_components)  # type: ignore[type-var]

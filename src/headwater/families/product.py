@@ -143,6 +143,10 @@ class Product(Family[ProductPrior, ProductStatistics, ProductParameters]):
     def has_own_moments(self) -> bool:
         return all(block.family.has_own_moments for block in self.blocks)
 
+    @property
+    def adds_up(self) -> bool:
+        return all(block.family.adds_up for block in self.blocks)
+
     def resize(self, n_components: int) -> Self:
         blocks = tuple(replace(block, family=block.family.resize(n_components)) for block in self.blocks)
         return replace(self, n_components=n_components, blocks=blocks)
