@@ -20,6 +20,16 @@ def gapped_stream(rows, seed=0):
     return X
 
 
+def count_stream(rows, seed=0, gaps=False):
+    """Return counts of a chain with long stays; with gaps a fifth is missing, and some rows have no count at all."""
+    rng = np.random.default_rng(seed)
+    states = np.cumsum(rng.random(rows) > 0.9) % 2
+    X = rng.poisson(np.array([[1.0, 6.0], [5.0, 2.0]])[states]).astype(float)
+    if gaps:
+        X[rng.random(X.shape) < 0.2] = np.nan
+    return X
+
+
 def symbol_stream(rows, seed=0, n_symbols=4, stay=0.9):
     """Return symbols of a chain of two states, which have only the middle symbols in common."""
     rng = np.random.default_rng(seed)
@@ -58,6 +68,14 @@ class RowsInCategoricalHMM(RowsIn, hw.CategoricalHMM):
     """CategoricalHMM on rows."""
 
 
+class RowsInPoissonHMM(RowsIn, hw.PoissonHMM):
+    """PoissonHMM on rows of counts."""
+
+
+class GapFedPoissonHMM(RowsInPoissonHMM):
+    """PoissonHMM, with counts that are missing; some rows have none at all."""
+
+
 class WithStart:
     """Keeps parameters that were set by hand when it is cloned: the laws clone models."""
 
@@ -75,6 +93,10 @@ class StartedCategoricalHMM(WithStart, RowsInCategoricalHMM):
     """CategoricalHMM, from a given start."""
 
 
+class StartedPoissonHMM(WithStart, RowsInPoissonHMM):
+    """PoissonHMM, from a given start."""
+
+
 def started(model):
     """Set by hand what `init_params` leaves out, with zeros among the first states and transitions."""
     k = model.n_components
@@ -89,4 +111,6 @@ def started(model):
     if "m" not in model.init_params and "m" in model._letters:
         model.means_ = np.outer(np.arange(k), [1.5, 1.0])
         model.covars_ = np.tile(3.0 * np.eye(2), (k, 1, 1))
+    if "l" not in model.init_params and "l" in model._letters:
+        model.lambdas_ = 1.0 + np.outer(np.arange(k), [3.0, 1.0])
     return model

@@ -62,6 +62,11 @@ def _events(n, rng):
     return Chunk(rng.poisson(np.array([[1.0, 6.0, 3.0], [5.0, 1.0, 3.0]])[rng.integers(2, size=n)]).astype(float), NAMES)
 
 
+def _counted_chain(n, rng):
+    busy = np.arange(n) // 20 % 2
+    return Chunk(rng.poisson(np.array([[1.0, 6.0, 3.0], [5.0, 1.0, 3.0]])[busy]).astype(float), NAMES)
+
+
 def _flags(n, rng):
     return Chunk((rng.random((n, 3)) < np.array([[0.9, 0.8, 0.1], [0.2, 0.1, 0.7]])[rng.integers(2, size=n)]) * 1.0, NAMES)
 
@@ -95,6 +100,7 @@ KINDS = {
     "spectra": (lambda: hw.ItakuraSaitoNMF(2, warm_up=60, random_state=0), _frames),
     "chain": (lambda: hw.GaussianHMM(2, warm_up=60, random_state=0), _chain),
     "symbols": (lambda: hw.CategoricalHMM(2, warm_up=60, random_state=0), _symbols),
+    "counted chain": (lambda: hw.PoissonHMM(2, warm_up=60, random_state=0), _counted_chain),
     "directions": (lambda: hw.VonMisesFisherMixture(2, warm_up=60, random_state=0), _tables),
     "events": (lambda: hw.PoissonMixture(2, warm_up=60, random_state=0), _events),
     "flags": (lambda: hw.BernoulliMixture(2, warm_up=60, random_state=0), _flags),

@@ -411,6 +411,22 @@ CHAIN_MODELS = [
     chain_models.RowsInCategoricalHMM(2, n_features=6, algorithm=algorithm, warm_up=120, lag=10, random_state=0)
     for algorithm in CHAIN_ALGORITHMS
 ]  # fmt: skip
+COUNTED_CHAINS = [
+    chain_models.RowsInPoissonHMM(2, algorithm=algorithm, warm_up=120, lag=10, random_state=0)
+    for algorithm in CHAIN_ALGORITHMS
+] + [
+    kind(2, algorithm=algorithm, warm_up=120, lag=10, random_state=0, **options)
+    for kind, algorithm, options in (
+        (chain_models.GapFedPoissonHMM, "auto", {}), (chain_models.GapFedPoissonHMM, "online-em", {}),
+        (chain_models.GapFedPoissonHMM, "vb", {}), (chain_models.RowsInPoissonHMM, "online-em", {"half_life": 80.0}),
+        (chain_models.RowsInPoissonHMM, "em", {"lambdas_prior": 2.0, "lambdas_weight": 1.0}),
+    )
+] + [
+    chain_models.started(
+        chain_models.StartedPoissonHMM(2, algorithm=algorithm, warm_up=120, lag=10, random_state=0, init_params=letters)
+    )
+    for letters in ("l", "") for algorithm in ("auto", "em", "online-em", "vb")
+]  # fmt: skip
 GAPPED_CHAINS = [
     chain_models.GapFedGaussianHMM(2, kind, algorithm=algorithm, warm_up=120, lag=10, random_state=0, **options)
     for kind, algorithm, options in (
@@ -557,6 +573,8 @@ def rows_for(model):
     """Return the rows for a model of the table."""
     if isinstance(model, chain_models.RowsInCategoricalHMM):
         return chain_models.symbol_stream(400, seed=7)[0]
+    if isinstance(model, chain_models.RowsInPoissonHMM):
+        return chain_models.count_stream(400, 7, isinstance(model, chain_models.GapFedPoissonHMM))
     if isinstance(model, chain_models.GapFedGaussianHMM):
         return chain_models.gapped_stream(400, seed=7)
     if isinstance(model, chain_models.RowsInGaussianHMM):

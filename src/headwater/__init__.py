@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from headwater.estimators.mixed_mixture import MixedMixture
     from headwater.estimators.model_file import load
     from headwater.estimators.multinomial_mixture import MultinomialMixture
+    from headwater.estimators.poisson_hmm import PoissonHMM
     from headwater.estimators.poisson_mixture import PoissonMixture
     from headwater.estimators.race import Race, Rival
     from headwater.estimators.reason_table import ReasonTable
@@ -65,6 +66,7 @@ _HOMES = {
     "headwater.estimators.student_mixture": ["StudentMixture"],
     "headwater.estimators.gaussian_hmm": ["GaussianHMM"],
     "headwater.estimators.categorical_hmm": ["CategoricalHMM"],
+    "headwater.estimators.poisson_hmm": ["PoissonHMM"],
     "headwater.estimators.multinomial_mixture": ["MultinomialMixture"],
     "headwater.estimators.markov_mixture": ["MarkovMixture"],
     "headwater.estimators.regression_mixture": ["RegressionMixture"],
@@ -142,6 +144,7 @@ __all__ = [
     "MultinomialMixture",
     "OnlineEM",
     "OnlineVB",
+    "PoissonHMM",
     "PoissonMixture",
     "QuasiBayes",
     "Race",

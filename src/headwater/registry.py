@@ -58,6 +58,7 @@ _ENTRIES = {
         Entry("nmf", "ItakuraSaitoNMF", "additive components of power spectra"),
         Entry("hmm", "GaussianHMM", "hidden states of sequences of numbers"),
         Entry("categorical-hmm", "CategoricalHMM", "hidden states of sequences of symbols"),
+        Entry("poisson-hmm", "PoissonHMM", "hidden states of sequences of counts"),
         Entry("arrival", "DirectionOfArrival", "the direction of a source in front of a sensor array"),
     )
 }

@@ -16,6 +16,7 @@ from law_table import (
     DIRECTION_MODELS,
     GAP_MODELS,
     GAP_REGRESSIONS,
+    COUNTED_CHAINS,
     GAPPED_CHAINS,
     HEALING_MODELS,
     MODELS,
@@ -178,6 +179,7 @@ REGRESSION_CASES = law_cases(REGRESSION_MODELS, settings_in_turn(lambda model: i
 GAP_REGRESSION_CASES = law_cases(GAP_REGRESSIONS, in_turn(third=[0, 1]))
 CHAIN_CASES = law_cases(CHAIN_MODELS, in_turn(all_laws=[1, 16], third=[5, 14]), chain_laws)
 GAPPED_CHAIN_CASES = law_cases(GAPPED_CHAINS, in_turn(all_laws=[1], third=[4]), chain_laws)
+COUNTED_CHAIN_CASES = law_cases(COUNTED_CHAINS, in_turn(all_laws=[1], third=[4, 11]), chain_laws)
 STARTED_CASES = law_cases(STARTED_CHAINS, in_turn(all_laws=[1], third=[37]), chain_laws)
 
 
@@ -192,6 +194,11 @@ def short_stream(model):
 
 @pytest.mark.parametrize(("model", "law"), STARTED_CASES)
 def test_law_of_chains_from_a_given_start(model, law):
+    law(*short_stream(model))
+
+
+@pytest.mark.parametrize(("model", "law"), COUNTED_CHAIN_CASES)
+def test_law_of_chains_of_counts(model, law):
     law(*short_stream(model))
 
 

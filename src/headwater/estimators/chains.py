@@ -18,6 +18,7 @@ from headwater.core.validation import check_finite, is_in_range, n_dimensions, n
 from headwater.core.values import Key, Matrix, Rows, Values
 from headwater.estimators.pseudo_rows import gaussian_rows, symbol_rows
 from headwater.estimators.start_parameters import seed_at_means
+from headwater.families.capabilities import TakesParameters
 from headwater.families.categorical import Categorical
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_scaled import ScaledGaussian
@@ -181,7 +182,10 @@ class GivenChain:
     @property
     def locates(self) -> bool:
         """Whether it is given where the states lie, or what symbols they have."""
-        return self.emissions is not None and ("means" in self.emissions or "probabilities" in self.emissions)
+        given = self.emissions or {}
+        if isinstance(self.family, TakesParameters):
+            return bool(given)
+        return "means" in given or "probabilities" in given
 
     @property
     def in_prior(self) -> bool:
@@ -195,11 +199,15 @@ class GivenChain:
         if "means" in self.emissions:
             seen, shares = seed_at_means(self.emissions["means"], batch)
             return Batch(seen.X), shares  # chains know no weights
+        if isinstance(self.family, TakesParameters):
+            return batch, self.states(batch)
         shares = self.emissions["probabilities"].T[batch.X[:, 0].astype(np.int64)] + 1e-300
         return batch, shares / shares.sum(axis=1, keepdims=True)
 
     def pseudo_rows(self, parameters: ChainParameters, batch: Batch) -> tuple[Array, Array]:
         """Return rows with the moments, or symbols with the probabilities, of the states."""
+        if isinstance(self.family, TakesParameters):
+            return self.family.pseudo_rows(parameters.emissions)
         if isinstance(self.family, Categorical):
             return symbol_rows(self.family.probabilities(parameters.emissions))
         return gaussian_rows(self.family, parameters.emissions)
@@ -250,10 +258,14 @@ class GivenChain:
     def states(self, batch: Batch) -> Array:
         """Return the states (n, K) that rows have by the given components, as if none followed another."""
         given = self.emissions or {}
-        if "factor" not in given:
+        whole = isinstance(self.family, TakesParameters)
+        if not whole and "factor" not in given:
             return self.seed(batch)[1][-len(batch) :]
         states = np.empty((len(batch), self.family.n_components))
-        parameters = self.family.from_precisions(np.zeros(batch.X.shape[1]), given["means"], given["factor"])
+        if whole:
+            parameters = self.family.with_parameters(given, None)
+        else:
+            parameters = self.family.from_precisions(np.zeros(batch.X.shape[1]), given["means"], given["factor"])
         self.family.estep(parameters, np.zeros(self.family.n_components), batch, responsibilities=states, n_threads=1)
         return states
 
@@ -270,8 +282,8 @@ class Hold:
         start = free.start if "s" in self.params else fixed.start
         transitions = free.transitions if "t" in self.params else fixed.transitions
         emissions = free.emissions
-        if isinstance(self.family, Categorical):
-            emissions = emissions if "e" in self.params else fixed.emissions
+        if not isinstance(self.family, Gaussian):  # whose emissions are learned all, or not at all
+            emissions = emissions if set(self.params) - set("st") else fixed.emissions
         elif "m" not in self.params or "c" not in self.params:
             emissions = self._gaussian(emissions, fixed.emissions, count)
         return ChainParameters(start, transitions, emissions)
@@ -300,6 +312,8 @@ class Hold:
 
 def with_emissions(family: Any, found: GaussianParameters, given: Mapping[str, Array]) -> object:
     """Return the parameters of a family with those in their place that were given: "means" and "factor", or "probabilities"."""
+    if isinstance(family, TakesParameters):
+        return family.with_parameters(given, found)
     if "probabilities" in given:
         return family.from_probabilities(given["probabilities"])
     return family.with_means_and_factor(found, given.get("means"), given.get("factor"))

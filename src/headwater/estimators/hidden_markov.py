@@ -31,6 +31,7 @@ from headwater.estimators.component_count import GIVEN
 from headwater.estimators.describers.chains import ChainDescriber
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.parameters import check_parameters
+from headwater.families.capabilities import SweepsChains
 from headwater.models.chain_records import ChainParameters, ChainPrior, ChainStatistics
 from headwater.models.hidden_markov import HiddenMarkov
 
@@ -150,7 +151,8 @@ class HiddenMarkovEstimator(ChainStreams):
         algorithm = resolve(
             self.algorithm, model, type(self).__name__,
             {
-                "auto": AutoOnlineEM(), "online-em": OnlineEM(batch_size=1), "soem": SatoEM(batch_size="auto"),
+                "auto": AutoOnlineEM(), "soem": SatoEM(batch_size="auto"),
+                "online-em": OnlineEM(batch_size=1 if isinstance(family, SweepsChains) else "auto"),
                 "boem": BayesianOnlineEM(batch_size="auto"), "online-vb": OnlineVB(batch_size="auto"),
             },
         )  # fmt: skip

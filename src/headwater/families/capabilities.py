@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,17 @@ class SweepsChains(Protocol[PriorIn, Stats]):
         scores: Array,
     ) -> tuple[float, Array]:
         """Learn the rows of a sequence one by one."""
+
+
+@runtime_checkable
+class TakesParameters(Protocol):
+    """Parameters can be given by hand, all of them, by the names that the estimator has for them."""
+
+    def with_parameters(self, given: Mapping[str, Array], found: Any) -> Any:
+        """Return the given parameters; `found` are others of the same shape, or None."""
+
+    def pseudo_rows(self, parameters: Any) -> tuple[Array, Array]:
+        """Return rows (m, d) that hold as much as the parameters, and shares (m, K) of the components in them."""
 
 
 @runtime_checkable

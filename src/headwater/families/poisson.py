@@ -6,6 +6,7 @@ out, one is added to the shape, so that the mode is g, too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,8 @@ from headwater.families.entry_law import EntryLaw
 from headwater.families.geometry import RowGeometry
 from headwater.families.soundness import NO_PARAMETERS
 from headwater.families.wide_law import WideLaw, log_counts, sample_counts
+from headwater.kernels.chain_count_sweep import sweep_counts
+from headwater.kernels.mixture import READOUTS
 
 LOG_FACTORIALS: Array = gammaln(np.arange(1024) + 1.0)
 LEAST_RATE = 1e-12  # events a row of a component that saw none, where there is no prior
@@ -73,6 +76,16 @@ class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | Ga
     exposure: int | None = None
     guess: Array | float | None = None
     prior_rows: float = PRIOR_ROWS
+    keeps_prior: bool = True  # in passes of EM, too
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether passes of EM find the mode under the prior."""
+        return self.keeps_prior
+
+    def flatten_prior(self, prior: GammaPrior) -> GammaPrior:
+        """The prior whose mode is maximum likelihood: no rows at all."""
+        return GammaPrior(np.full_like(prior.shape, LEAST_RATE), np.zeros_like(prior.rate))
 
     @property
     def readouts(self) -> frozenset[str]:
@@ -203,6 +216,42 @@ class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | Ga
     def belief(self, prior: GammaPrior, totals: PoissonStatistics) -> tuple[Array, Array]:
         """Return shape and rate (K, d) of the Gamma belief about every rate."""
         return prior.shape + totals.events, prior.rate + totals.exposure
+
+
+    # Chains
+
+    def flat(self, statistics: PoissonStatistics) -> Array:
+        """Return statistics as one row of numbers, the counts first."""
+        return np.concatenate([statistics.count, statistics.exposure.ravel(), statistics.events.ravel()])
+
+    def unflat(self, row: Array, width: int) -> PoissonStatistics:
+        """Return the statistics that such a row holds."""
+        count, tables = row[: self.n_components].copy(), row[self.n_components :].reshape(2, self.n_components, -1)
+        return PoissonStatistics.of(count, *tables.copy())
+
+    def sweep_chain(
+        self, name: str, prior: GammaPrior, chain: tuple[Array, ...], X: Array, steps: Array, gains: Array, n_eff: float,
+        known: bool, now: Array, given: Array, mean: Array, average: Array, scores: Array,
+    ) -> tuple[float, Array]:  # fmt: skip
+        """Learn the rows of a sequence one by one (see kernels/chain_count_sweep.py)."""
+        counts, exposure = self._split(X)
+        # Copies: a kernel would be compiled again for arrays that are read-only or in another order.
+        shape, rate = (np.array(part, order="C") for part in (prior.shape, prior.rate))
+        return sweep_counts(
+            np.ascontiguousarray(counts), exposure[:, 0].copy(), READOUTS[name], chain, shape, rate, LEAST_RATE, steps, gains,
+            n_eff, known, now, given, mean, average, scores,
+        )  # fmt: skip
+
+    def with_parameters(self, given: Mapping[str, Array], found: object) -> PoissonParameters:
+        """Return the parameters of given rates."""
+        rates = np.maximum(given["rates"], LEAST_RATE)
+        return PoissonParameters(rates, np.log(rates))
+
+    def pseudo_rows(self, parameters: PoissonParameters | GammaBelief) -> tuple[Array, Array]:
+        """Return one row for each component, which has its rates, counted in an exposure of one."""
+        assert isinstance(parameters, PoissonParameters)
+        rows = parameters.rates if self.exposure is None else np.insert(parameters.rates, self.exposure, 1.0, axis=1)
+        return rows, np.eye(self.n_components)
 
 
 def _log_factorials(counts: Array) -> Array:

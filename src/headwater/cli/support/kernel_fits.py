@@ -124,6 +124,12 @@ def symbol_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
         yield hw.CategoricalHMM(2, algorithm=algorithm), (rng.integers(3, size=(N_ROWS, 1)),), {}
 
 
+def count_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Counts that follow one another."""
+    for algorithm in ("auto", "online-em"):
+        yield hw.PoissonHMM(2, algorithm=algorithm), (rng.poisson(3.0, size=(N_ROWS, 2)),), {}
+
+
 def arrival_fits(rng: np.random.Generator) -> Iterator[Fit]:
     """Snapshots of an array of sensors: in passes, and row by row."""
     draws = rng.normal(size=(N_ROWS, 5, 2)) @ [1.0, 1.0j]
@@ -175,6 +181,7 @@ FITS: dict[str, Callable[[np.random.Generator], Iterator[Fit]]] = {
     "nmf": spectra_fits,
     "hmm": gaussian_chain_fits,
     "categorical-hmm": symbol_chain_fits,
+    "poisson-hmm": count_chain_fits,
     "arrival": arrival_fits,
 }
 
@@ -196,7 +203,7 @@ def run_fits(word: str) -> None:
             hw.completion_perplexity(model, *learned)
         if word == "nmf":
             model.transform(*learned, inference="map")
-        if word == "hmm" or word == "categorical-hmm":
+        if word.endswith("hmm"):
             model.sample(3)
 
 
