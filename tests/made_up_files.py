@@ -179,7 +179,7 @@ def probed(model, kind):
     given = {name: value for name, value in dict(**chunk).items() if name != "X"}
     answers = {name: getattr(model, name) for name in model._traits.answers}
     answers["score"] = (
-        model.score(chunk.X, **given) if kind in ("chain", "symbols", "topics") else model.score_samples(chunk.X, **given)
+        model.score(chunk.X, **given) if model._traits.chained or kind == "topics" else model.score_samples(chunk.X, **given)
     )
     for name, value in answers.items():
         assert np.isfinite(value).all(), name

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from headwater.estimators.conditional import Conditional
     from headwater.estimators.direction_of_arrival import DirectionOfArrival
     from headwater.estimators.explanation import Explanation
+    from headwater.estimators.forecast import Forecast
     from headwater.estimators.gaussian_hmm import GaussianHMM
     from headwater.estimators.gaussian_mixture import GaussianMixture
     from headwater.estimators.itakura_saito_nmf import ItakuraSaitoNMF
@@ -84,6 +85,7 @@ _HOMES = {
     "headwater.estimators.completion": ["completion_perplexity"],
     "headwater.estimators.conditional": ["Conditional"],
     "headwater.estimators.explanation": ["Explanation"],
+    "headwater.estimators.forecast": ["Forecast"],
     "headwater.estimators.reason_table": ["ReasonTable"],
     "headwater.estimators.table_conditional": ["TableConditional"],
     "headwater.estimators.merge": ["merge"],
@@ -126,6 +128,7 @@ __all__ = [
     "DirectionOfArrival",
     "Explanation",
     "Finding",
+    "Forecast",
     "ForgettingFactor",
     "GaussianHMM",
     "GaussianMixture",

@@ -11,7 +11,7 @@ import headwater as hw
 from headwater.core.chunk import Chunk
 
 METHODS = ("fit", "partial_fit", "update", "warm_start_from", "score_samples", "predict", "predict_proba", "transform")
-WEIGHED = [kind for kind in KINDS if kind not in ("chain", "symbols")]
+WEIGHED = [kind for kind in KINDS if not KINDS[kind][0]()._traits.chained]
 
 
 def given(kind, rows=30):

@@ -10,7 +10,22 @@ from contextlib import suppress
 
 import typer
 
-from headwater.cli import compare, compile, convert, demo, diff, fit, impute, inspect, merge, predict, report, sample, score
+from headwater.cli import (
+    compare,
+    compile,
+    convert,
+    demo,
+    diff,
+    fit,
+    forecast,
+    impute,
+    inspect,
+    merge,
+    predict,
+    report,
+    sample,
+    score,
+)
 from headwater.cli import version as versions
 from headwater.cli.support.advice import to_command_line_words
 from headwater.cli.support.command import ABOUT
@@ -38,7 +53,9 @@ headwater report trades.hw trades.parquet -o trades.html
 """
 AFTER = "Each command has its own examples: headwater fit --help"
 
-COMMANDS = (fit, score, impute, predict, inspect, sample, merge, diff, compare, report, convert, compile, demo, versions)
+COMMANDS = (
+    fit, score, impute, predict, forecast, inspect, sample, merge, diff, compare, report, convert, compile, demo, versions,
+)  # fmt: skip
 
 app = typer.Typer(
     name="headwater",

@@ -40,7 +40,6 @@ EXAMPLES = """
 headwater fit gaussian trades.parquet -k 8 -o trades.hw
 headwater fit gaussian 'days/*.csv' -k auto --exclude id --report r.html
 headwater fit regression flats.csv --target rent -k 3 --set gating=input
-headwater fit lda news.txt -k 50 -o news.hw
 headwater fit hmm sensors.csv --key machine -k 4 --half-life 1e6 -o hmm.hw
 headwater fit trades.hw more.parquet -o trades.hw    # continues learning
 

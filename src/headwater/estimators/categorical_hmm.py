@@ -18,11 +18,13 @@ from headwater.estimators.calls import answers_at_once, learns, reads
 from headwater.estimators.chains import check_numbers, check_probabilities, check_symbols
 from headwater.estimators.component_count import GIVEN
 from headwater.estimators.describers.chains import CategoricalChainDescriber
+from headwater.estimators.forecast import Seed, SymbolForecast
 from headwater.estimators.hidden_markov import HiddenMarkovEstimator
 from headwater.estimators.row_hooks import note_schema
 from headwater.estimators.sequences import check_merged_symbols, check_same_symbols
 from headwater.estimators.traits import Taken
 from headwater.families.categorical import Categorical
+from headwater.models.forecasting import RowForecast, StateForecast
 
 
 class CategoricalHMM(HiddenMarkovEstimator):
@@ -303,6 +305,15 @@ class CategoricalHMM(HiddenMarkovEstimator):
         """
         X, states = super().sample(n_samples, random_state, currstate)
         return X.astype(np.int64), states
+
+    def _row_width(self) -> int:
+        return 1
+
+    def _forecast_names(self) -> list[str]:
+        return ["symbol"]
+
+    def _make_forecast(self, states: StateForecast, rows: RowForecast, seed: Seed) -> SymbolForecast:
+        return SymbolForecast(states, rows, self._forecast_names(), seed, self.emissionprob_)
 
     # Parameters that are set by hand
 

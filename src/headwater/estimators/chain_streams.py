@@ -18,17 +18,17 @@ from headwater.core.statistics import Array
 from headwater.core.validation import check_width
 from headwater.core.values import Key, Matrix, Row, Rows, Values
 from headwater.estimators.calls import learns, learns_at_once, learns_by_chunk
-from headwater.estimators.chain_positions import ChainPositions
+from headwater.estimators.chain_forecasts import ChainForecasts
 from headwater.estimators.chains import Chunk, check_key, check_keys, check_lengths, one_of
 from headwater.estimators.component_count import start_branch
 from headwater.estimators.traits import Taken
 
 
-class ChainStreams(ChainPositions):
+class ChainStreams(ChainForecasts):
     """Sequences in, open ones kept by their keys."""
 
     _traits = replace(
-        ChainPositions._traits,
+        ChainForecasts._traits,
         chained=True,
         scored_share=0.25,  # rows have to be filtered once more
     )

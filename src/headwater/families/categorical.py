@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Index, Matrix, Values
+from headwater.families.category_entries import CategoryEntries
 from headwater.families.components import ComponentStatistics
+from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
+from headwater.families.entry_law import EntryLaw
 from headwater.families.family import EMPTY, EMPTY_TABLE
 from headwater.families.geometry import RowGeometry
 from headwater.families.multinomial import ONE_GROUP, Multinomial
@@ -209,6 +212,15 @@ class Categorical(Multinomial):
     def log_densities(self, parameters: CategoricalParameters, X: Matrix) -> Array:
         """Return the log-density of each row under each component, however small."""
         return np.take(parameters.logs, X[:, 0].astype(np.int64), axis=0)
+
+    def conditional(self, parameters: CategoricalParameters, X: Matrix, missing: Mask) -> ConditionalLaw:
+        """Return the law of missing symbols under each component."""
+        logs = np.ascontiguousarray(parameters.logs.T[:, None])
+
+        def law_of(rows: Places, columns: Places) -> EntryLaw:
+            return CategoryEntries(logs, (self.n_symbols,), columns)
+
+        return IndependentColumns(np.where(missing, 0.0, X), missing, self.n_components, law_of)
 
     def flat(self, statistics: CategoricalStatistics) -> Array:
         """Return statistics as one row of numbers, the counts first."""

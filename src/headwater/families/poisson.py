@@ -217,7 +217,6 @@ class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | Ga
         """Return shape and rate (K, d) of the Gamma belief about every rate."""
         return prior.shape + totals.events, prior.rate + totals.exposure
 
-
     # Chains
 
     def flat(self, statistics: PoissonStatistics) -> Array:

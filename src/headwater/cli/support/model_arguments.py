@@ -103,7 +103,7 @@ class ModelSettings:
         typer.Option(
             "--resolution",
             metavar="STEP",
-            help="What numbers are rounded to: auto, none, a step, or one for each column, as in 1,0.01,0.",
+            help="Rounding step: auto, none, 0.01 or 1,0.01.",
             show_default="auto",
         ),
     ] = None
