@@ -34,10 +34,51 @@ def test_answers_have_the_type_of_the_rows(kind):
         assert one.dtype == np.float32 and other.dtype == np.float64
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
     np.testing.assert_array_equal(model.predict(ROWS), model.predict(ROWS.astype(np.float64)))
-    assert model.weights_.dtype == np.float64
     assert make(kind, dtype="float64").partial_fit(ROWS).score_samples(ROWS).dtype == np.float64
     assert make(kind, dtype="float32").partial_fit(ROWS).score_samples(ROWS.astype(np.float64)).dtype == np.float32
     assert model.score_samples(pd.DataFrame(ROWS)).dtype == np.float32
+
+
+LEARNED = {
+    "spherical": ("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_"),
+    "directions": ("weights_", "mean_directions_", "concentrations_"),
+}
+
+
+def types_of(model, kind):
+    return {getattr(model, name).dtype for name in LEARNED[kind]}
+
+
+@kinds
+def test_learned_attributes_have_the_type_of_all_learned_rows(kind, tmp_path):
+    short, wide = {np.dtype(np.float32)}, {np.dtype(np.float64)}
+    model = make(kind).partial_fit(ROWS[:700])
+    assert types_of(model, kind) == short == types_of(make(kind).fit(ROWS), kind)
+    model.save(tmp_path / "short.hw")
+    again = hw.load(tmp_path / "short.hw")
+    assert types_of(again, kind) == short
+    one, other = again.branch().partial_fit(ROWS[700:900]), again.branch().learn_one(ROWS[900])
+    assert types_of(hw.merge([one, other]), kind) == short
+    other.learn_one(ROWS[901].tolist())  # one row in float64 is enough
+    assert types_of(other, kind) == types_of(hw.merge([one, other]), kind) == types_of(hw.merge([other, one]), kind) == wide
+    model.learn_one(ROWS[0].tolist())
+    assert types_of(model.partial_fit(ROWS), kind) == wide  # what was rounded once stays so
+    assert types_of(model.fit(ROWS), kind) == short
+    assert types_of(make(kind).warm_start_from(ROWS), kind) == short
+    assert types_of(make(kind, dtype="float64").partial_fit(ROWS), kind) == wide
+    assert types_of(make(kind, dtype="float32").partial_fit(ROWS.astype(np.float64)), kind) == short
+    with pytest.raises(ValueError, match="infinity"):
+        again.partial_fit(np.full((3, ROWS.shape[1]), np.inf))
+    assert types_of(again, kind) == short
+
+
+@kinds
+def test_descriptions_and_files_do_not_depend_on_the_type_of_attributes(kind, tmp_path):
+    model, forced = make(kind).partial_fit(ROWS), make(kind).partial_fit(ROWS).set_params(dtype="float64")
+    assert types_of(model, kind) != types_of(forced, kind)
+    assert str(model.describe()) == str(forced.describe()) and str(model.health_) == str(forced.health_)
+    for name in LEARNED[kind]:
+        np.testing.assert_array_equal(getattr(model, name), getattr(forced, name).astype(np.float32))
 
 
 @kinds
@@ -77,7 +118,7 @@ def test_small_models_read_float32_rows_as_doubles(kind):
     one, other = (
         hw.GaussianMixture(2, covariance_type=kind, random_state=0).partial_fit(X) for X in (rows, rows.astype(np.float64))
     )
-    np.testing.assert_array_equal(one.means_, other.means_)
+    np.testing.assert_array_equal(one.means_, other.means_.astype(np.float32))
     assert one.score_samples(rows).dtype == np.float32 and one.predict_proba(rows).dtype == np.float32
 
 
@@ -96,6 +137,15 @@ def test_threads_change_no_bit_and_files_go_on(tmp_path):
     for model in (models[0], again):
         model.partial_fit(ROWS)
     np.testing.assert_array_equal(models[0].score_samples(ROWS), again.score_samples(ROWS))
+
+
+@kinds
+@pytest.mark.parametrize("rows", [300, 700])
+def test_files_with_float32_rows_of_a_warm_up_or_a_reservoir_can_be_loaded(kind, rows, tmp_path):
+    model = make(kind).partial_fit(ROWS[:rows])
+    model.save(tmp_path / "rows.hw")
+    again = hw.load(tmp_path / "rows.hw").partial_fit(ROWS[rows:])
+    np.testing.assert_array_equal(again.score_samples(ROWS), model.partial_fit(ROWS[rows:]).score_samples(ROWS))
 
 
 def test_gaps_and_bad_values_are_told_as_ever():

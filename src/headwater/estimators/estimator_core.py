@@ -264,7 +264,7 @@ class EstimatorCore(RowHooks):
         self.n_features_in_ = learner.width - self._traits.target_columns
         state = carry_identity(resume[0], state) if resume else state
         self._runtime = with_choice(Runtime(learner, state, self._given_parameters()), race)
-        self._note_new_columns(X)
+        self._note_learned(X, resume is None)
         forget(self, RESULTS if resume else (*RESULTS, NAMES))
         self._conclude(end, bool(end.converged or learner.algorithm.again) or self.max_iter == 0)
         return self
@@ -325,7 +325,7 @@ class EstimatorCore(RowHooks):
             state, _ = advance(learner.plan, runtime.state, batch, scores, self.__dict__.get("_scores_start", True))
             self._runtime = runtime.after(state)
         forget(self, FIT_RESULTS)
-        self._note_new_columns(X)
+        self._note_learned(X, first)
         if scored and len(batch) < len(whole):  # rows without a value have no score
             known, scores = scores, np.full(len(whole), np.nan)
             scores[telling] = known
@@ -352,6 +352,7 @@ class EstimatorCore(RowHooks):
         runtime = Runtime.start_on(learner, key, batch, float(weight), self._given_parameters())
         self._note_columns(X, reset=True)
         self._runtime = with_choice(runtime, race)
+        self._note_learned(X, anew=True)
         forget(self, (*RESULTS, NAMES))
         return self
 
@@ -365,7 +366,8 @@ class EstimatorCore(RowHooks):
             refuse_gaps(learner)
             if not len(telling_rows(Batch(row), least=int(not self._has_state()))[0]):
                 return self
-        if not self._has_state():
+        first = not self._has_state()
+        if first:
             self.n_features_in_ = row.shape[1] - self._traits.target_columns
             if isinstance(x, Mapping):
                 self.feature_names_in_ = np.asarray(list(x), dtype=object)
@@ -373,6 +375,7 @@ class EstimatorCore(RowHooks):
             self._runtime = race_stream.learn_rows(self, learner, Batch(row), NO_SCORES)
         else:
             self._runtime = self._runtime_for(learner).advance(Batch(row))
+        self._note_learned(x, first)
         forget(self, FIT_RESULTS)
         return self
 

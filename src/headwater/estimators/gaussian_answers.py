@@ -92,28 +92,30 @@ class GaussianAnswers(BackgroundAnswers, MeasuredRows):
     @reads
     def means_(self) -> Array:
         """Mean of each component."""
-        return self._family.means(self._component_part(self._read().parameters.components))
+        return self._in_learned_type(self._family.means(self._component_part(self._read().parameters.components)))
 
     @property
     @reads
     def covariances_(self) -> Array:
         """Covariance of each component, in the shape of `covariance_type`."""
-        return self._family.covariances(self._component_part(self._read().parameters.components))
+        return self._in_learned_type(self._family.covariances(self._component_part(self._read().parameters.components)))
 
     @property
     @reads
     def precisions_cholesky_(self) -> Array:
         """Upper triangular factors of the precisions."""
-        return self._family.precisions_cholesky(self._component_part(self._read().parameters.components))
+        return self._in_learned_type(self._factors())
 
     @property
     @reads
     def precisions_(self) -> Array:
         """Inverse covariances."""
-        factor = self.precisions_cholesky_
-        if self.covariance_type in ("full", "tied", "factor"):
-            return factor @ np.swapaxes(factor, -1, -2)
-        return factor**2
+        factor = self._factors()
+        matrices = self.covariance_type in ("full", "tied", "factor")
+        return self._in_learned_type(factor @ np.swapaxes(factor, -1, -2) if matrices else factor**2)
+
+    def _factors(self) -> Array:
+        return self._family.precisions_cholesky(self._component_part(self._read().parameters.components))
 
     @property
     @reads

@@ -114,7 +114,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
     dtype : {None, 'float32', 'float64'}, default=None
         The type that products with rows are taken in, and of `score_samples` and `predict_proba`. With None both follow the
         rows: of many components and columns, products with float32, float16, int8 and uint8 are taken in float32, and float32
-        rows get float32 answers. What is learned is kept in float64 in any case.
+        rows get float32 answers. What is learned is kept in float64, and rounded when it is read if all rows were float32.
     n_factors : int, default=2
         Factors of each component with covariance_type='factor': the rank of its covariance without the diagonal. This type is
         learned by 'auto', 'em', 'soem', 'online-em' and 'simulated-em'. Other types have no factors.

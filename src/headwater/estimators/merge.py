@@ -108,6 +108,8 @@ def merge(models: Iterable[Estimator]) -> Estimator:
         merged.__dict__.pop(name, None)
     merged.merge_report_ = report
     merge_names(merged, given, report.reference, report.matches)
+    if not all("_float32" in model.__dict__ for model in given):
+        merged.__dict__.pop("_float32", None)
     if named:
         merged.feature_names_in_ = max((model.feature_names_in_ for model in named), key=len)
     if report.ambiguous or report.distant or report.repaired:

@@ -175,6 +175,10 @@ class MixtureAnswers(DensityMixin, NamedComponents):
         """Return an answer about rows in the type that it is to have."""
         return answer
 
+    def _in_learned_type(self, learned: Array) -> Array:
+        """Return what was learned in the type that it is to have."""
+        return learned
+
     def _parameters_of(self, kept: NDArray[np.bool_]) -> dict[str, object]:
         """Parameters of each component, for some of the components."""
         return {}
@@ -256,7 +260,7 @@ class MixtureAnswers(DensityMixin, NamedComponents):
     @reads
     def weights_(self) -> Array:
         """Weight of each component."""
-        return np.exp(self._read().parameters.log_weights)
+        return self._in_learned_type(np.exp(self._read().parameters.log_weights))
 
     @property
     @reads

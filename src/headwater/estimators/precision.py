@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from copy import copy
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -54,3 +55,20 @@ class NarrowRows(Beside):
         """Return an answer about rows in float32 if these are, or if the model is to answer so."""
         short = dtype_of(X) == np.float32 if self.dtype is None else self.dtype == "float32"
         return answer.astype(np.float32) if short else answer
+
+    def _note_learned(self, X: Taken, anew: bool) -> None:
+        super()._note_learned(X, anew)
+        if dtype_of(X) != np.float32:
+            self.__dict__.pop("_float32", None)
+        elif anew:
+            self.__dict__["_float32"] = True
+
+    def _in_learned_type(self, learned: Array) -> Array:
+        """Return what was learned in float32 if all rows were, or if the model is to answer so; it is kept in float64."""
+        short = "_float32" in self.__dict__ if self.dtype is None else self.dtype == "float32"
+        return learned.astype(np.float32) if short and "_unrounded" not in self.__dict__ else learned
+
+    def _in_doubles(self) -> Self:
+        exact = copy(self)
+        exact.__dict__["_unrounded"] = True
+        return exact

@@ -65,8 +65,12 @@ class RowHooks(BaseEstimator, ABC):
         else:
             check_names(X.columns, getattr(self, "feature_names_in_", None), type(self).__name__)
 
-    def _note_new_columns(self, X: Taken) -> None:
-        """Take note of the names of columns that were learned and not known before."""
+    def _note_learned(self, X: Taken, anew: bool) -> None:
+        """Take note of rows that were learned: new columns, and their type; `anew`, if they are the first."""
+
+    def _in_doubles(self) -> Self:
+        """Return the model with learned attributes that are not rounded to the type of its rows."""
+        return self
 
     def _check_merge(self, other: Self) -> None:
         """Refuse to be merged with another model of this class, where more than parameters must agree."""

@@ -161,6 +161,7 @@ RESULTS: dict[str, Read] = {
     "_given": _read_given,
     "_schema": _table_schema,
     "_names": _component_names,
+    "_float32": lambda reader, tree, path: reader.expect(tree, bool, path),
 }
 AS_IT_IS = ("schema_", "history_", "distributed_report_")
 

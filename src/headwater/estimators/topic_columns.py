@@ -69,7 +69,7 @@ class TopicColumns(DocumentReader, FactorEstimator):
             if list(names)[:common] != list(known)[:common]:
                 raise ValueError("the columns of an open vocabulary must begin with those known, in their order; got others")
 
-    def _note_new_columns(self, X: Taken) -> None:
+    def _note_learned(self, X: Taken, anew: bool) -> None:
         self.n_features_in_ = self._runtime.learner.width
         names = getattr(X, "columns", None)
         if self._vocabulary_is_open and names is not None and len(names) > len(getattr(self, "feature_names_in_", names)):

@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithm import Algorithm
 from headwater.core.statistics import Array
-from headwater.core.validation import check_row
-from headwater.core.values import RandomState, Row, Values
+from headwater.core.validation import check_row, check_rows
+from headwater.core.values import Matrix, RandomState, Row, Values
 from headwater.estimators.calls import reads
 from headwater.estimators.describers.von_mises_fisher_mixture import VonMisesFisherMixtureDescriber
 from headwater.estimators.family_mixture import FamilyMixture
@@ -24,6 +24,7 @@ from headwater.families.bessel import ratio_by_argument
 from headwater.families.von_mises_fisher import VonMisesFisher
 
 SMALL = 1e-140  # lengths below it, and above its inverse, would lose their squares
+ROUNDING = 1e-6  # of the length of a float32 row that was divided by its length
 LARGE = 1024  # components times columns from which on products in float32 are worth it
 
 
@@ -73,7 +74,7 @@ class VonMisesFisherMixture(NarrowRows, FamilyMixture):
     dtype : {None, 'float32', 'float64'}, default=None
         The type that products with rows are taken in, and of `score_samples` and `predict_proba`. With None both follow the
         rows: of many components and columns, products with float32, float16, int8 and uint8 are taken in float32, and float32
-        rows get float32 answers. What is learned is kept in float64 in any case.
+        rows get float32 answers. What is learned is kept in float64, and rounded when it is read if all rows were float32.
     parts : int, default=1
         Parts that rows are dealt to in turns; each is learned on its own thread, and they are merged when the model is read.
         Unlike the number of threads, it changes the result.
@@ -182,6 +183,10 @@ class VonMisesFisherMixture(NarrowRows, FamilyMixture):
     def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Array:
         return unit_rows(check_row(x, names, width), type(self).__name__)
 
+    def _check_stored(self, X: Matrix, width: int) -> None:
+        if not isinstance(X, np.ndarray) or np.any(np.abs(np.linalg.norm(check_rows(X), axis=1) - 1.0) > ROUNDING):
+            raise ValueError("it holds rows that are no directions")
+
     # What was learned
 
     @property
@@ -191,16 +196,17 @@ class VonMisesFisherMixture(NarrowRows, FamilyMixture):
         natural = self._components.natural
         lengths = np.linalg.norm(natural, axis=1, keepdims=True)
         first = np.eye(1, natural.shape[1])
-        return np.where(lengths > 0.0, natural / np.where(lengths > 0.0, lengths, 1.0), first)
+        return self._in_learned_type(np.where(lengths > 0.0, natural / np.where(lengths > 0.0, lengths, 1.0), first))
 
     @property
     @reads
     def concentrations_(self) -> Array:
         """Concentration of each component about its mean direction (n_components,)."""
-        return np.linalg.norm(self._components.natural, axis=1)
+        return self._in_learned_type(np.linalg.norm(self._components.natural, axis=1))
 
     def _moments(self) -> tuple[Array, Array]:
-        directions, concentrations = self.mean_directions_, self.concentrations_
+        known = self._in_doubles()
+        directions, concentrations = known.mean_directions_, known.concentrations_
         width = directions.shape[1]
         across = ratio_by_argument(0.5 * width - 1.0, concentrations)  # the variance across the mean direction
         lengths = (across * concentrations)[:, None]

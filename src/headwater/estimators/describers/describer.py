@@ -49,7 +49,7 @@ class Describer(ABC):
     """Reads a model and describes it: a description, a table, the evidence of its health, why a row is odd."""
 
     def __init__(self, model: StreamingEstimator) -> None:
-        self.model = model
+        self.model = model._in_doubles()
 
     def judge_health(self, brief: bool = False) -> Health:
         """Return the health of the model; `brief` leaves out slow checks."""
