@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater.io.files.atomic import remove_parts
+from headwater.io.files.records import Damaged
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
@@ -48,6 +51,8 @@ class Checkpoint:
         Seconds between two writes, whatever the rows.
     replaced : sequence of str
         Parts of the identity that a complete run changes itself: those of a model that continues in its own file.
+    keep_last : bool, default=False
+        Whether the file before stays, as `before`, and is read where the newest is damaged.
 
     Examples
     --------
@@ -66,6 +71,7 @@ class Checkpoint:
         every_rows: int | None = None,
         every_seconds: float = 30.0,
         replaced: Sequence[str] = (),
+        keep_last: bool = False,
     ) -> None:
         self.path = Path(path)
         self.identity = json.loads(json.dumps(identity))
@@ -73,6 +79,8 @@ class Checkpoint:
         self.every_rows = every_rows
         self.every_seconds = every_seconds
         self.more: Mapping[str, Any] = {}
+        self.before = self.path.with_suffix(f".before{self.path.suffix}") if keep_last else None
+        self.fallback = ""  # why the file before was read in place of the newest
         self._written = Position()
         self._moment = time.monotonic()
 
@@ -81,19 +89,43 @@ class Checkpoint:
 
         Parameters of the model that are functions must be given, since no file can hold them.
         """
-        from headwater.estimators.model_file import read
-
         remove_parts(self.path)
-        if not self.path.exists():
+        if self.before is None or not (self.path.exists() or self.before.exists()):
+            found = self._read(self.path, functions) if self.path.exists() else None
+        else:
+            remove_parts(self.before)
+            found = self._read_newest(self.before, functions)
+        if found is None:
             return None
-        model, extra = read(self.path, **functions)
-        record = extra.get(RECORD) if isinstance(extra, dict) else None
-        if record is None:
-            raise ValueError(f"{self.path} is a model file and no checkpoint: choose another name for the checkpoint")
+        model, record = found
         self._written, identity = self._check_record(record)
         self._refuse_another(identity, self.replaced if self._written.complete else ())
         self.more = record.get("more") or {}
         return model, self._written
+
+    def _read_newest(self, before: Path, functions: Mapping[str, object]) -> tuple[StreamingEstimator, Mapping[str, Any]]:
+        """Return what is in the newest file that is whole; one that is damaged is moved aside."""
+        try:
+            return self._read(self.path, functions)
+        except (Damaged, FileNotFoundError) as error:
+            if not before.exists():
+                raise
+            found = self._read(before, functions)
+            self.fallback = f"{error}; the one before it, {before}, is used"
+            if self.path.exists():
+                os.replace(self.path, self.path.with_suffix(f".damaged{self.path.suffix}"))
+            return found
+
+    def _read(self, path: Path, functions: Mapping[str, object]) -> tuple[StreamingEstimator, Mapping[str, Any]]:
+        """Return model and record of a file, which must be a checkpoint."""
+        from headwater.estimators.model_file import read
+
+        model, extra = read(path, **functions)
+        record = extra.get(RECORD) if isinstance(extra, dict) else None
+        if record is None:
+            raise ValueError(f"{path} is a model file and no checkpoint: choose another name for the checkpoint")
+        self._check_record(record)
+        return model, record
 
     def _check_record(self, record: object) -> tuple[Position, Mapping[str, object]]:
         """Return position and identity of a record, or refuse a damaged one."""
@@ -133,8 +165,21 @@ class Checkpoint:
         from headwater.estimators.model_file import save
 
         record = {"identity": self.identity, "position": asdict(position)}
+        if self.before is not None and self.path.exists():
+            _set_aside(self.path, self.before)
         save(model, self.path, extra={RECORD: record if more is None else {**record, "more": dict(more)}})
         self._written, self._moment = position, time.monotonic()
+
+
+def _set_aside(path: Path, before: Path) -> None:
+    """Let a file have a second name, which another file may have had. The first name is always that of a whole file."""
+    part = before.with_name(f".{before.name}.link.part")
+    part.unlink(missing_ok=True)
+    try:
+        os.link(path, part)
+    except OSError:  # a file system without links
+        shutil.copyfile(path, part)
+    os.replace(part, before)
 
 
 def _abridge(value: object) -> str:

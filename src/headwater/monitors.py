@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -47,6 +48,8 @@ class Monitor:
         The history so far. Default: that of the model, if it has one.
     progress : bool, default=False
         Whether to show a progress bar while a stream is learned, in notebooks and on terminals.
+    timed : bool, default=True
+        Whether the history notes the seconds that were spent. Without them it is a function of the rows alone.
 
     Examples
     --------
@@ -65,12 +68,14 @@ class Monitor:
     True
     """
 
-    def __init__(self, model: StreamingEstimator, history: History | None = None, *, progress: bool = False) -> None:
+    def __init__(
+        self, model: StreamingEstimator, history: History | None = None, *, progress: bool = False, timed: bool = True
+    ) -> None:
         if not hasattr(type(model), "_describer"):
             raise TypeError(f"model must be a headwater model, got {type(model).__name__}")
         if history is not None and not isinstance(history, History):
             raise TypeError(f"history must be a History, got {type(history).__name__}")
-        self.model, self.progress = model, bool(progress)
+        self.model, self.progress, self.timed = model, bool(progress), bool(timed)
         found = getattr(model, "history_", None) if history is None else history
         self.history: History = History() if found is None else found
 
@@ -107,10 +112,10 @@ class Monitor:
         sizes = model._describer.row_sizes(given["X"], given.get("lengths")) if len(scores) else None
         ranked = scores_per_size(scores, sizes) if len(scores) else scores
         history = history.after(scores, before, model._runtime.rows, ranked, sizes)
-        spent = history.seconds + time.perf_counter() - began
+        spent = history.seconds + (time.perf_counter() - began if self.timed else 0.0)
         if history.points and history.points[-1].rows > before:
             shares, effective = model._describer.shares_now(), model._runtime.n_eff
-            history = history.with_weights(shares, effective, spent)
+            history = history.with_weights(shares, effective, spent if self.timed else math.nan)
         self.history = model.history_ = replace(history, seconds=spent)
         return model
 

@@ -25,6 +25,7 @@ from headwater.cli import (
     report,
     sample,
     score,
+    watch,
 )
 from headwater.cli import version as versions
 from headwater.cli.support.advice import to_command_line_words
@@ -54,7 +55,8 @@ headwater report trades.hw trades.parquet -o trades.html
 AFTER = "Each command has its own examples: headwater fit --help"
 
 COMMANDS = (
-    fit, score, impute, predict, forecast, inspect, sample, merge, diff, compare, report, convert, compile, demo, versions,
+    fit, score, watch, impute, predict, forecast, inspect, sample, merge, diff, compare, report, convert, compile, demo,
+    versions,
 )  # fmt: skip
 
 app = typer.Typer(

@@ -107,6 +107,7 @@ class Cache(Generic[Params]):
 
     reading: Reading | None = None
     quick: tuple[object, Params] | None = None  # statistics, and what is reported of them
+    folded: tuple[object, Reading] | None = None  # statistics, and what is read of them alone
     carry: tuple[object, int, object] | None = None  # parameters, rows followed since the last fold, what is known of sequences
     reader: Runtime | None = None  # of rows that wait for a race
     leader: tuple[int, int] | None = None  # of a race on the first so many rows that wait

@@ -80,6 +80,7 @@ class Runtime(Generic[Prior, Stats, Params]):
         old, known = self.cache, _folded_part(state)
         cache = Cache(
             quick=old.quick if old.quick is not None and old.quick[0] is known else None,
+            folded=old.folded if old.folded is not None and old.folded[0] is known else None,
             carry=None if isinstance(state, WarmUp) else old.carry,  # which goes on if nothing but more rows waits
             leader=old.leader if isinstance(state, WarmUp) else None,
             places=old.places,
@@ -235,6 +236,18 @@ class Runtime(Generic[Prior, Stats, Params]):
             folded = state if _shards(state) else replace(state, unfolded=EMPTY)
             quick = cache.quick = (known, report(self.learner.plan, folded))
         return quick[1]
+
+    def without_search(self) -> Runtime:
+        """Return a Runtime that is read as of the last fold: no answer of it folds waiting rows or searches."""
+        state, cache = self.state, self.cache
+        if isinstance(state, WarmUp):
+            return self
+        known, plan = _folded_part(state), self.learner.plan
+        if cache.folded is None or cache.folded[0] is not known:
+            stream = finalize(plan, state if _shards(state) else replace(state, unfolded=EMPTY))
+            cache.folded = (known, Reading(plan, stream, report_parameters(plan, stream)))
+        reading = cache.folded[1]
+        return replace(self, cache=replace(cache, reading=reading, quick=(known, reading.parameters), health=None))
 
     def parameters_at(self, width: int) -> Params:
         """Reported parameters for rows that are wider than those learned."""

@@ -1,0 +1,167 @@
+"""Options of the commands that run a live model, on the command line or in a file of TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headwater.cli.support.failures import usage_error
+from headwater.cli.support.options import split_names
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
+    from headwater.live.engine import EngineSettings
+    from headwater.live.learner import Notice
+    from headwater.live.outlets import Outlets
+
+LISTS = ("sink", "alarm", "dead_letter")
+
+
+def _option(*flags: str, text: str, panel: str, **more: Any) -> object:
+    return typer.Option(*flags, help=text, rich_help_panel=panel, show_default=False, **more)
+
+
+@dataclass(frozen=True)
+class LiveMessages:
+    """What is written to standard error."""
+
+    quiet: Annotated[bool, _option("--quiet", "-q", text="Write warnings alone to standard error.", panel="Messages")] = False
+    debug: Annotated[bool, _option("--debug", text="Show the traceback of an error.", panel="Messages")] = False
+
+
+WHAT, WHERE, STATE = "What it does", "Where answers go", "State"
+
+
+@dataclass(frozen=True)
+class LiveOptions:
+    """What a live model does with its events. None, and no sinks, are what was not said."""
+
+    model: Annotated[str | None, _option("--model", "-m", text="Model file to begin with.", panel=WHAT)] = None
+    learn: Annotated[
+        bool | None,
+        _option("--learn/--freeze", text="Whether to learn the events; by default they are only scored.", panel=WHAT),
+    ] = None
+    rate: Annotated[
+        float | None, _option("--rate", text="Share of usual events that may be called odd, such as 0.001.", panel=WHAT)
+    ] = None
+    threshold: Annotated[float | None, _option("--threshold", text="Score below which an event is odd.", panel=WHAT)] = None
+    id: Annotated[
+        str | None, _option("--id", text="Field with an id: an event that comes twice is learned once.", panel=WHAT)
+    ] = None
+    keep: Annotated[
+        str | None, _option("--keep", text="Fields to pass on to the answers: names, separated by commas.", panel=WHAT)
+    ] = None
+    sink: Annotated[
+        list[str], _option("--sink", text="Where all answers go: -, csv:-, a file, or an address.", panel=WHERE)
+    ] = ()  # type: ignore[assignment]
+    alarm: Annotated[list[str], _option("--alarm", text="Where answers for odd events go.", panel=WHERE)] = ()  # type: ignore[assignment]
+    dead_letter: Annotated[
+        list[str], _option("--dead-letter", text="Where events go that cannot be read, with the reason.", panel=WHERE)
+    ] = ()  # type: ignore[assignment]
+    state: Annotated[
+        Path | None,
+        _option("--state", text="Folder of snapshots and log. While learning: the name of the model, and .live.", panel=STATE),
+    ] = None
+    snapshot_seconds: Annotated[
+        float | None, _option("--snapshot-seconds", text="Seconds between two snapshots (10).", panel=STATE, min=0.01)
+    ] = None
+    output: Annotated[Path | None, _option("--output", "-o", text="Model file to write at the end.", panel=STATE)] = None
+    config: Annotated[str | None, _option("--config", text="File of TOML with these options, by their names.", panel=STATE)] = (
+        None
+    )
+
+    def completed(self, further: Mapping[str, object] | None = None) -> tuple[LiveOptions, Mapping[str, object]]:
+        """Return the options with those of the file that were not given, and those `further` ones that the file has."""
+        if self.config is None:
+            return self, {}
+        try:
+            found = tomllib.loads(Path(self.config).read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{self.config} is no TOML: {error}") from error
+        found = {name.replace("-", "_"): value for name, value in found.items()}
+        kinds: dict[str, object] = {
+            "model": str, "learn": bool, "rate": float, "threshold": float, "id": str, "keep": str, "state": str,
+            "snapshot_seconds": float, "output": str, **dict.fromkeys(LISTS, list), **(further or {}),
+        }  # fmt: skip
+        for name, value in found.items():
+            _check_kind(self.config, name, value, kinds)
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        mine = {name: found[name] for name in given if name in found and given[name] in (None, (), [])}
+        for name in ("state", "output"):
+            if name in mine:
+                mine[name] = Path(str(mine[name]))
+        return replace(self, **mine), {name: found[name] for name in further or {} if name in found}
+
+    def check(self) -> None:
+        """Refuse options that do not go together."""
+        if self.model is None:
+            raise usage_error("a live model begins with a model file: name it by -m model.hw (learned by headwater fit)")
+        if self.alarm and self.rate is None and self.threshold is None:
+            raise usage_error("--alarm needs --rate or --threshold, which say what is odd")
+        if self.output is not None and self.output.resolve() == Path(self.model).resolve():
+            raise usage_error(
+                "-o must be another file than -m, since a stream that goes on compares the model that it began with: its "
+                "snapshots continue by themselves"
+            )
+
+    def settings(self, digest: str) -> EngineSettings:
+        """Return the settings of an engine for the model with this digest."""
+        from headwater.live.engine import EngineSettings
+        from headwater.live.learner import SNAPSHOT_SECONDS
+        from headwater.live.scorer import Decision
+
+        assert self.model is not None
+        learns = bool(self.learn)
+        folder = self.state or (Path(f"{self.model}.live") if learns else None)
+        return EngineSettings(
+            learns=learns,
+            decision=Decision(self.rate, self.threshold),
+            folder=folder,
+            identity={"model": digest},
+            id_field=self.id,
+            kept_fields=tuple(split_names(self.keep) or ()),
+            snapshot_seconds=self.snapshot_seconds or SNAPSHOT_SECONDS,
+        )
+
+    def outlets(self, notice: Notice, otherwise: tuple[str, ...] = ("-",)) -> Outlets:
+        """Return the sinks; if there are none, `otherwise`."""
+        from headwater.live.addresses import open_sink
+        from headwater.live.outlets import Outlets
+
+        asked = tuple(self.sink) or (() if self.alarm else otherwise)
+        names = split_names(self.keep) or ()
+        shown = [*([self.id] if self.id else []), *names]
+        return Outlets(*([open_sink(text, shown, notice) for text in texts] for texts in (asked, self.alarm, self.dead_letter)))
+
+
+def check_rate(model: StreamingEstimator, options: LiveOptions) -> str:
+    """Refuse a rate that nothing can be compared with; return a note if it is too fine for what is known."""
+    if options.rate is None:
+        return ""
+    history = getattr(model, "history_", None)
+    known = 0 if history is None else history.now.start + history.now.scored
+    if not known and not options.learn:
+        raise usage_error(
+            "--rate needs the scores of learned rows, which this model has not kept: learn it by headwater fit, or give "
+            "--threshold"
+        )
+    if options.rate * known < 1.0:
+        return f"note: --rate {options.rate:g} is finer than the {known:,} usual scores that are known"
+    return ""
+
+
+def _check_kind(file: str, name: str, value: object, kinds: Mapping[str, object]) -> None:
+    if name not in kinds:
+        raise ValueError(f"{file} has the option {name!r}, which there is not; there are {', '.join(sorted(kinds))}")
+    kind: Any = kinds[name]
+    fits = isinstance(value, int | float) and not isinstance(value, bool) if kind is float else isinstance(value, kind)
+    if kind is list:
+        fits = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if not fits:
+        word = {str: "a text", bool: "true or false", float: "a number", int: "a whole number", list: "a list of texts"}[kind]
+        raise ValueError(f"{file}: {name} must be {word}, got {value!r}")

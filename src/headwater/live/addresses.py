@@ -1,0 +1,73 @@
+"""Sources and sinks by the texts that name them on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from headwater.core.validation import one_line
+from headwater.live.learner import Notice
+from headwater.live.sinks.line_sink import LineSink
+from headwater.live.sinks.sink import Sink
+from headwater.live.sources.followed_files import ENDINGS, FollowedFiles
+from headwater.live.sources.source import Source
+from headwater.live.sources.standard_input import StandardInput
+
+SOURCES: dict[str, tuple[str, str]] = {}  # by scheme: module and class, whose instances are made of the address
+SINKS: dict[str, tuple[str, str]] = {}
+LINE_ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv"}
+
+
+def open_source(text: str, follow: bool = False) -> Source:
+    """Return the source that a text names: ``-``, a file or folder, or an address such as ``redis://host/stream``."""
+    if text == "-":
+        return StandardInput()
+    scheme = _scheme(text)
+    if scheme in SOURCES:
+        return _load(SOURCES[scheme])(text)
+    if scheme:
+        raise ValueError(f"a source must be -, a file, a folder, or an address of {_listed(SOURCES)}, got {one_line(text, 80)}")
+    path = Path(text)
+    if path.is_file() and not path.name.lower().endswith((*ENDINGS, ".log", ".txt")):
+        raise ValueError(f"{text} must be CSV or JSON lines ({', '.join(ENDINGS)}) to be followed: score it by headwater score")
+    return FollowedFiles(path, follow)
+
+
+def open_sink(text: str, fields: Sequence[str] = (), notice: Notice = lambda kind, **parts: None) -> Sink:
+    """Return the sink that a text names: ``-`` or ``csv:-``, a file, or an address such as ``webhook:https://host/path``."""
+    if text in ("-", "csv:-", "jsonl:-"):
+        return LineSink(None, "csv" if text == "csv:-" else "jsonl", fields)
+    scheme = _scheme(text)
+    if scheme in SINKS:
+        return _load(SINKS[scheme])(text, notice)
+    path = Path(text)
+    if not scheme and path.suffix.lower() in LINE_ENDINGS:
+        return LineSink(path, LINE_ENDINGS[path.suffix.lower()], fields)
+    raise ValueError(
+        f"a sink must be -, csv:-, a file that ends with {', '.join(LINE_ENDINGS)}, or an address of {_listed(SINKS)}, got "
+        f"{one_line(text, 80)}"
+    )
+
+
+def _scheme(text: str) -> str:
+    """The scheme of an address; empty for a file, whose drive may have one letter."""
+    if text.lower().startswith("webhook:"):
+        return "webhook"
+    scheme = urlsplit(text).scheme if "://" in text else ""
+    return scheme if len(scheme) > 1 else ""
+
+
+def _load(home: tuple[str, str]) -> Callable[..., Any]:
+    module, name = home
+    try:
+        found: Callable[..., Any] = getattr(import_module(f"headwater.live.{module}"), name)
+    except ImportError as error:
+        raise ImportError(f"this address needs the extra packages of headwater[live]: {error}") from error
+    return found
+
+
+def _listed(homes: dict[str, tuple[str, str]]) -> str:
+    return ", ".join(f"{scheme}:" for scheme in homes) or "no broker"
