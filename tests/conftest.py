@@ -1,9 +1,15 @@
-"""Which combinations of parameters run by default."""
+"""Which combinations of parameters run by default, and who compiles which kernels."""
 
+import warnings
 from collections import defaultdict
 from random import Random
 
 import pytest
+
+from headwater.cli.support import kernel_fits
+from headwater.kernels.gaussian import estep_full
+
+WHOLE_RUN = 3000  # tests; fewer need few kernels
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -32,3 +38,21 @@ def cover(product, random):
             seen |= values
             found.append(item)
     return found
+
+
+def pytest_collection_finish(session):
+    """Where no kernel is compiled yet, let two workers compile different ones, instead of waiting for each other on the way."""
+    worker = getattr(session.config, "workerinput", {"workercount": 1})
+    if worker["workercount"] != 2 or len(session.items) < WHOLE_RUN or is_compiled(estep_full):
+        return
+    words = list(kernel_fits.FITS)
+    half = words.index("markov")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for word in words[:half] if worker["workerid"] == "gw0" else words[half:]:
+            kernel_fits.run_fits(word)
+
+
+def is_compiled(kernel):
+    """Return whether a kernel is on disk for the sources there are."""
+    return bool(kernel._cache._cache_file._load_index())

@@ -56,7 +56,7 @@ def test_a_story_has_plain_sentences_and_a_picture(story, tmp_path, monkeypatch,
 
 
 @pytest.mark.parametrize("story", TOLD)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_every_size_and_seed_of_a_story_works(story, seed, tmp_path, capsys):
     least = demo.STORIES[story].least_rows
     assert demo.main([story, "--rows", str(least + 37), "--seed", str(seed), "--picture", str(tmp_path / "p.png")]) == 0
@@ -80,7 +80,7 @@ def test_an_unknown_story_is_refused(capsys):
 
 def test_without_matplotlib_one_sentence_stands_for_the_picture(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert demo.main(["--quick", "--rows", "1000", "--picture", str(tmp_path / "demo.png")]) == 0
+    assert demo.main(["odd-rows", "--rows", "3000", "--picture", str(tmp_path / "demo.png")]) == 0
     assert "No picture was drawn: that needs matplotlib (pip install 'headwater[plot]')." in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
 

@@ -98,7 +98,7 @@ def test_what_is_not_to_be_learned_stays(params):
 
 
 def test_a_race_knows_gaps(tmp_path):
-    X = gapped_stream(1500, seed=6)
+    X = gapped_stream(500, seed=6)
     model = hw.GaussianHMM("auto", random_state=0).partial_fit(X)
     assert model.n_components_ >= 2
     model.save(tmp_path / "race.hw")

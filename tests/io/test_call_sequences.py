@@ -9,7 +9,7 @@ import pytest
 import headwater as hw
 from headwater.core.algorithms import ALGORITHMS
 
-SEEDS = range(40, 43)  # of each estimator with its default algorithm
+SEEDS = range(40, 42)  # of each estimator with its default algorithm
 MANY = range(100, 110)  # and of each with every algorithm
 EVERY_ALGORITHM = (*ALGORITHMS, hw.Auto(batch_size=20), hw.OnlineEM(batch_size=20))
 
@@ -24,7 +24,7 @@ def quiet():
 
 @pytest.mark.parametrize("kind", odd_rows.CHUNKS, ids=lambda kind: kind.__name__)
 def test_any_calls_leave_a_model_that_can_be_saved(kind):
-    assert sum(call_sequences.run(kind, "auto", seed) for seed in SEEDS) > 20
+    assert sum(call_sequences.run(kind, "auto", seed) for seed in SEEDS) > 12
 
 
 @pytest.mark.slow

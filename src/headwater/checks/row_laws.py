@@ -16,6 +16,7 @@ from headwater.checks.support import (
     fit,
     fit_stream,
     is_online,
+    learns_row_by_row,
     make_batch,
     read_everything,
     split_target,
@@ -28,6 +29,7 @@ from headwater.core.state import Stream, Summary
 from headwater.core.statistics import Array
 from headwater.core.steps import fold
 from headwater.estimators.model_file import from_bytes, to_bytes
+from headwater.kernels.parallel import SLAB_ROWS
 from headwater.policies.names import RESERVOIR
 
 if TYPE_CHECKING:
@@ -82,9 +84,10 @@ def threads_change_nothing(estimator: StreamingEstimator, rows: Array) -> None:
     >>> rows = np.random.default_rng(0).normal(size=(200, 2))
     >>> threads_change_nothing(GaussianMixture(2, algorithm="online-em", warm_up=60, random_state=0), rows)
     """
-    many = np.concatenate([rows] * (10_000 // len(rows) + 1))
-    one = fit(clone(estimator).set_params(n_threads=1), many)
-    two = fit(clone(estimator).set_params(n_threads=2), many)
+    many = np.concatenate([rows] * (2 * SLAB_ROWS // len(rows) + 1))
+    learned = rows if learns_row_by_row(estimator) else many  # there is nothing to share of one row
+    one = fit(clone(estimator).set_params(n_threads=1), learned)
+    two = fit(clone(estimator).set_params(n_threads=2), learned)
     assert_same(one._state, two._state)
     given = split_target(estimator, many)
     np.testing.assert_array_equal(one.score_samples(*given), two.score_samples(*given))

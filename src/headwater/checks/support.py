@@ -44,8 +44,17 @@ def make_batch(estimator: StreamingEstimator, rows: Array, weights: Array = NO_W
 
 def is_online(estimator: StreamingEstimator) -> bool:
     """Whether the algorithm of an estimator learns streams."""
+    return bool(_algorithm_of(estimator).online)
+
+
+def learns_row_by_row(estimator: StreamingEstimator) -> bool:
+    """Whether the algorithm of an estimator folds every row."""
+    return getattr(_algorithm_of(estimator), "batch_size", None) == 1
+
+
+def _algorithm_of(estimator: StreamingEstimator) -> Any:
     unset = type(estimator)(**estimator.get_params(deep=False))  # parameters set by hand depend on the number of columns
-    return bool(unset._make_learner(2).algorithm.online)
+    return unset._make_learner(2).algorithm
 
 
 def fit(estimator: Any, rows: Array, weights: object = None, labels: Values = None) -> Any:
