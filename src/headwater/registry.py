@@ -180,15 +180,6 @@ def make_provisional_learner(model: StreamingEstimator, **changed: object) -> Le
     >>> make_provisional_learner(hw.GaussianMixture(3)).width
     2
     """
-    defaults = {name: one.default for name, one in signature(type(model)).parameters.items()}
-    of_columns = {"n_symbols", *type(model)._traits.column_parameters}
-    given = {
-        name: value
-        for name, value in model.get_params(deep=False).items()
-        if not isinstance(value, (list, tuple, dict)) and not hasattr(value, "shape") and name not in of_columns
-    }
-    if "_given" in vars(model):  # parameters set by hand depend on the columns, too
-        given.pop("init_params", None)
-    unfitted = type(model)(**{**defaults, **given, **changed})
-    learner: Learner = unfitted._make_learner(2 + type(model)._traits.target_columns)
-    return learner
+    from headwater.estimators.provisional_learner import learner_without_columns  # the table loads no estimator
+
+    return learner_without_columns(model, **changed)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from begun_models import BEGUN_MODELS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -181,6 +182,11 @@ CHAIN_CASES = law_cases(CHAIN_MODELS, in_turn(all_laws=[1, 16], third=[5, 14]), 
 GAPPED_CHAIN_CASES = law_cases(GAPPED_CHAINS, in_turn(all_laws=[1], third=[4]), chain_laws)
 COUNTED_CHAIN_CASES = law_cases(COUNTED_CHAINS, in_turn(all_laws=[1], third=[4, 11]), chain_laws)
 STARTED_CASES = law_cases(STARTED_CHAINS, in_turn(all_laws=[1], third=[37]), chain_laws)
+BEGUN_CASES = law_cases(
+    BEGUN_MODELS,
+    in_turn(third=range(len(BEGUN_MODELS))),
+    lambda model: chain_laws(model) if model._traits.chained else applicable_laws(model),
+)
 
 
 def short_stream(model):
@@ -200,6 +206,11 @@ def test_law_of_chains_from_a_given_start(model, law):
 @pytest.mark.parametrize(("model", "law"), COUNTED_CHAIN_CASES)
 def test_law_of_chains_of_counts(model, law):
     law(*short_stream(model))
+
+
+@pytest.mark.parametrize(("model", "law"), BEGUN_CASES)
+def test_law_of_streams_without_a_warm_up(model, law):
+    law(clone(model), rows_for(model)[:300].copy())
 
 
 @pytest.mark.parametrize(("model", "law"), GAPPED_CHAIN_CASES)

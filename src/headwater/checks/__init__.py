@@ -52,6 +52,7 @@ from headwater.checks.stream_laws import (
 from headwater.checks.support import Law
 from headwater.core.schedules import Equal
 from headwater.core.statistics import Array
+from headwater.estimators.provisional_learner import learner_without_columns
 from headwater.policies.drift_monitor import adapts
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def check_laws(estimator: StreamingEstimator, rows: Array) -> None:
     >>> rows = np.random.default_rng(0).normal(size=(200, 2))
     >>> check_laws(GaussianMixture(2, algorithm="online-em", warm_up=60, random_state=0), rows)
     """
-    if estimator._make_learner(2).model.chained:
+    if learner_without_columns(estimator).model.chained:
         raise ValueError("the laws are for rows that are independent, and rows of a sequence are not")
     for law in applicable_laws(estimator):
         candidate = clone(estimator)
@@ -184,7 +185,7 @@ def applicable_laws(estimator: StreamingEstimator) -> Iterator[Law]:
     >>> "merging_is_adding" in [law.__name__ for law in applicable_laws(GaussianMixture(2, algorithm="online-em"))]
     True
     """
-    learner = estimator._make_learner(2)
+    learner = learner_without_columns(estimator)
     algorithm = learner.algorithm
     yield from LAWS
     if learner.plan.inference.way != "simulated":  # each copy of a row has its own draws

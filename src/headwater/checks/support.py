@@ -23,6 +23,7 @@ from headwater.core.statistics import Array
 from headwater.core.steps import EMPTY, Partial
 from headwater.core.values import Values
 from headwater.estimators.component_count import GIVEN
+from headwater.estimators.provisional_learner import learner_without_columns
 from headwater.io.files import messages
 from headwater.policies.names import RESERVOIR
 
@@ -53,8 +54,7 @@ def learns_row_by_row(estimator: StreamingEstimator) -> bool:
 
 
 def _algorithm_of(estimator: StreamingEstimator) -> Any:
-    unset = type(estimator)(**estimator.get_params(deep=False))  # parameters set by hand depend on the number of columns
-    return unset._make_learner(2).algorithm
+    return learner_without_columns(estimator).algorithm
 
 
 def fit(estimator: Any, rows: Array, weights: object = None, labels: Values = None) -> Any:

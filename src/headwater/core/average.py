@@ -53,11 +53,10 @@ def average_gains(plan: Plan, progress: Progress, sizes: Array) -> Array:
 
 def average_count(plan: Plan, model: Model, progress: Progress) -> float:
     """Rows that averaged statistics are worth: all of them, unless some were forgotten; more at a start that was given."""
-    given = plan.learner.settings.given
     if plan.half_life is not None:
         return progress.n_eff
     seen = progress.weight_seen
-    if given is not None and given.locates:
+    if plan.learner.settings.locates:
         seen = max(seen, min(progress.n_eff, float(model.rows_to_learn(plan.width))))
     return min(seen, plan.learner.rows_at_hand)
 

@@ -78,12 +78,19 @@ class Given(Protocol[Params]):
     def pseudo_rows(self, parameters: Params, batch: Batch) -> tuple[Array, Array]:
         """Return pseudo-rows that represent the parameters, and how much each counts for every component."""
 
+    def alone(self) -> Params:
+        """Return the parameters that are given, if they say everything; or refuse them with what is missing."""
+
 
 @dataclass(frozen=True)
 class StartSettings:
     """How to start: the way of seeding, whether seeds compete, by which readout they climb, what replaces what they say.
 
+    `factors` are what is given of a model of latent factors.
+
     `held` is how many rows a given start counts as, in addition to the warm-up: statistics of a few rows would not hold it.
+    `weight` is what the user says that it is, None if that follows from the model. With `at_once` there is no warm-up: the row
+    that is passed is the first of the stream, which says no more than how long rows are, and is not learned.
     `inference` says how E-steps are taken, if not exactly.
 
     For chains: `hold` fixes given parameters while seeds climb; `states` finds the states of rows from given components;
@@ -95,12 +102,20 @@ class StartSettings:
     polish: bool = True
     readout: str = "mode"
     given: Given | None = None
+    factors: Array | None = None
     inference: Inference = EXACT
     held: float = 0.0
+    weight: float | None = None
+    at_once: bool = False
     hold: Callable[..., Any] | None = None
     states: Callable[[Batch], Array] | None = None
     order: Callable[[Array, Array, np.random.Generator], NDArray[np.int64]] | None = None
     whole: bool = False
+
+    @property
+    def locates(self) -> bool:
+        """Whether it is given where every component lies."""
+        return self.factors is not None or (self.given is not None and self.given.locates)
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,10 @@ def root_stream(plan: Plan, key: int, start: Start) -> Stream:
     statistics = to_kept_form(plan, model, start.summary.mean).copy()  # in the form that the base holds
     statistics.from_base[...] = 1.0
     size = start.summary.size
-    seen = size - start.held  # a given start has weight, but is not counted as rows seen
-    progress = Progress(start.summary.rows, seen, seen / plan.batch_rows(plan.model), size, size)
+    # A given start has weight, but takes no time and is no row seen; where the prior is weighed against rows, it is worth some.
+    seen = size - start.held
+    weight = size if plan.algorithm.counts_rows else seen
+    progress = Progress(start.summary.rows, weight, seen / plan.batch_rows(plan.model), size, size)
     base = Base(start.prior, statistics, progress, "", records=start.records)
     stream = Stream(key, model, base, statistics, start.parameters, progress, plan.step.nothing)
     for policy in plan.policies:

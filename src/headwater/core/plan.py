@@ -127,11 +127,16 @@ class Plan:
     @cached_property
     def warm_up_rows(self) -> int:
         """Rows of the warm-up: what the model asks for, at most 8 MB of them, or 128 MB to tell many components apart."""
-        if self.learner.warm_up is not None:
+        if self.learner.warm_up:
             return self.learner.warm_up
         wanted, row_bytes = self.sizing_model.rows_to_start(self.width), self.model.row_bytes(self.width)
         room = max(WARM_UP_BYTES // row_bytes, min(self.model.rows_to_tell_apart, MOST_WARM_UP_BYTES // row_bytes))
         return max(2 * self.model.n_components, min(wanted, room))
+
+    @property
+    def starts_at_once(self) -> bool:
+        """Whether a stream begins with its first row, at a start that is given."""
+        return self.learner.warm_up == 0
 
     @cached_property
     def sweeps(self) -> bool:

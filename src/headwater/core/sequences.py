@@ -86,6 +86,8 @@ class SequenceStep:
     nothing = NO_ROWS
 
     def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
+        if not len(batch):
+            return stream
         return replace(stream, unfolded=OpenRows(chain_of(stream.model).follow(stream.parameters, batch, None)))
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream:

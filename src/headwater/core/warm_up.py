@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from headwater.core.batch import Batch, Buffer
-from headwater.core.contracts import Start, chain_of
+from headwater.core.contracts import Start, StartSettings, chain_of
 from headwater.core.gapped_rows import find_absent
 from headwater.core.lineage import root_stream
 from headwater.core.plan import Plan
@@ -25,6 +25,8 @@ def wait(plan: Plan, state: WarmUp, batch: Batch, scores: Array) -> tuple[State,
 
     Rows are scored by a start on those up to the last power of two, if there is room for `scores`.
     """
+    if plan.starts_at_once and not state.rows:
+        return begin_at_once(plan, state.key, batch), 0
     buffer = state.buffer.fork()
     state = replace(state, buffer=buffer)
     at = 0
@@ -43,6 +45,13 @@ def wait(plan: Plan, state: WarmUp, batch: Batch, scores: Array) -> tuple[State,
     start = find_stream_start(plan, rows, state.key)
     stream = plan.step.begin(plan, root_stream(plan, state.key, start), rows)
     return start_policies(plan, stream, start, rows), end
+
+
+def begin_at_once(plan: Plan, key: int, batch: Batch) -> Stream:
+    """Return a stream at the start that is given, which has learned none of these rows yet."""
+    start = plan.find_start(plan, batch[:1], key, _at_given(plan, held=rows_to_hold(plan, 0), at_once=True))
+    stream, nothing = root_stream(plan, key, start), batch[:0]
+    return start_policies(plan, plan.step.begin(plan, stream, nothing), start, nothing)
 
 
 def start_policies(plan: Plan, stream: Stream, start: Start, batch: Batch, counts: bool = True) -> Stream:
@@ -92,12 +101,17 @@ def find_start(plan: Plan, batch: Batch, key: int, polish: bool = True) -> Start
 def find_stream_start(plan: Plan, batch: Batch, key: int) -> Start:
     """Find a start of a stream on the rows of its warm-up. A given start counts as rows in the statistics, if the rows are few.
 
-    It counts as the rows that it takes to estimate every parameter, less the rows of the warm-up.
+    It counts as the rows that the user says, or else that it takes to estimate every parameter, less those of the warm-up.
     """
-    settings, held = plan.start_settings, _rows_to_hold(plan, batch)
+    settings, held = plan.start_settings, 0.0 if _is_held(plan, batch) else rows_to_hold(plan, len(batch))
     if held > 0.0:
-        settings = replace(settings, polish=False, held=held)
+        settings = _at_given(plan, held)
     return plan.find_start(plan, batch, key, settings)
+
+
+def _at_given(plan: Plan, held: float, at_once: bool = False) -> StartSettings:
+    """Settings of a start that is given, and counts as `held` rows."""
+    return replace(plan.start_settings, polish=False, held=held, at_once=at_once)
 
 
 def plant(plan: Plan, key: int, batch: Batch, weight: float) -> Stream:
@@ -110,16 +124,24 @@ def plant(plan: Plan, key: int, batch: Batch, weight: float) -> Stream:
     return start_policies(plan, root_stream(plan, key, start), start, batch, weight == 1.0)
 
 
-def _rows_to_hold(plan: Plan, batch: Batch) -> float:
-    """Rows that a given start counts as beyond those of the warm-up; 0 where a prior holds it or nothing should."""
-    given = plan.learner.settings.given
-    if given is None or not given.locates or given.in_prior:
-        return 0.0
+def rows_to_hold(plan: Plan, rows: int) -> float:
+    """Rows that a given start counts as beside those of a warm-up of so many."""
+    weight = plan.learner.settings.weight
+    return float(plan.model.rows_to_learn(plan.width) - rows) if weight is None else weight
+
+
+def _is_held(plan: Plan, batch: Batch) -> bool:
+    """Whether there is no given start, or it is held already, or nothing should hold it."""
+    settings = plan.learner.settings
+    if not settings.locates:
+        return True
+    if settings.weight is not None:
+        return False
+    if settings.given is not None and settings.given.in_prior:
+        return True
     if isinstance(plan.schedule(plan.model), ForgettingFactor):  # its first fold replaces the start
-        return 0.0
-    if len(set(batch.labels[batch.labels >= 0].tolist())) == plan.model.n_components:  # labelled rows hold each
-        return 0.0
-    return float(plan.model.rows_to_learn(plan.width) - len(batch))
+        return True
+    return len(set(batch.labels[batch.labels >= 0].tolist())) == plan.model.n_components  # labelled rows hold each
 
 
 def _score_waiting(plan: Plan, state: WarmUp, batch: Batch, scores: Array) -> None:

@@ -66,7 +66,11 @@ class CategoricalHMM(HiddenMarkovEstimator):
     half_life : float, optional
         Rows after which the weight of a row is halved.
     warm_up : int or 'auto', default='auto'
-        Rows that a start is found on before learning from the stream begins.
+        Rows that a start is found on before learning from the stream begins. With 0 it begins at once, at parameters that are
+        all set.
+    start_weight : float, optional
+        Rows that parameters which are set counts as: the stream begins as if it had learned so many, distributed as the start
+        says. Default: as many as it takes to estimate every parameter, less those of the warm-up.
     lag : int, default=50
         Rows that a block looks ahead to.
     n_threads : int, optional
@@ -124,6 +128,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         startprob_prior: Values = None,
         transmat_prior: Values = None,
         emissionprob_prior: Values = None,
+        start_weight: float | None = None,
         n_features: int | None = None,
         decoder: str = "viterbi",
         random_state: RandomState = None,
@@ -143,6 +148,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         self.startprob_prior = startprob_prior
         self.transmat_prior = transmat_prior
         self.emissionprob_prior = emissionprob_prior
+        self.start_weight = start_weight
         self.n_features = n_features
         self.decoder = decoder
         self.random_state = random_state

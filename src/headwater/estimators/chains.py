@@ -212,6 +212,20 @@ class GivenChain:
             return symbol_rows(self.family.probabilities(parameters.emissions))
         return gaussian_rows(self.family, parameters.emissions)
 
+    def alone(self) -> ChainParameters:
+        """Return these parameters, if all are given."""
+        emissions = self.emissions or {}
+        names = ("means", "factor") if isinstance(self.family, Gaussian) else ()
+        if self.start is None or self.transitions is None or not emissions or any(name not in emissions for name in names):
+            raise ValueError(
+                "warm_up=0 begins at the start alone, so all parameters must be set and their letters left out of init_params"
+            )
+        if not isinstance(self.family, Gaussian):
+            return ChainParameters(self.start, self.transitions, with_emissions(self.family, None, emissions))
+        means = emissions["means"]
+        known = self.family.from_precisions(means.mean(axis=0), means, emissions["factor"])
+        return ChainParameters(self.start, self.transitions, known)
+
     def __call__(self, found: ChainParameters) -> ChainParameters:
         """Return the parameters with the given ones in their place."""
         if self.start is not None:
@@ -310,7 +324,7 @@ class Hold:
         return family.from_precisions(free.origin, means + free.origin, factor)
 
 
-def with_emissions(family: Any, found: GaussianParameters, given: Mapping[str, Array]) -> object:
+def with_emissions(family: Any, found: GaussianParameters | None, given: Mapping[str, Array]) -> object:
     """Return the parameters of a family with those in their place that were given: "means" and "factor", or "probabilities"."""
     if isinstance(family, TakesParameters):
         return family.with_parameters(given, found)

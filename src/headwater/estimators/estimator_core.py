@@ -27,13 +27,7 @@ from headwater.core.learner import Learner
 from headwater.core.loop import advance
 from headwater.core.state import State
 from headwater.core.statistics import Array
-from headwater.core.validation import (
-    check_labels,
-    check_threads,
-    check_weights,
-    make_batch,
-    one_line,
-)
+from headwater.core.validation import check_labels, check_threads, check_weights, make_batch, one_line
 from headwater.core.values import Matrix, RandomState, Row, Rows, Values
 from headwater.estimators import race_stream
 from headwater.estimators.calls import call_like_inherited, learns
@@ -44,6 +38,7 @@ from headwater.estimators.refused_rows import refuse_batch_algorithm, refuse_gap
 from headwater.estimators.row_hooks import RowHooks
 from headwater.estimators.runtime import Runtime
 from headwater.estimators.seeds import new_key
+from headwater.estimators.start_parameters import refuse_no_start
 from headwater.estimators.traits import Taken, Traits
 from headwater.estimators.verbose import watch_of
 from headwater.policies.identity import carry_identity
@@ -114,7 +109,7 @@ class EstimatorCore(RowHooks):
             return race_stream.growing_learner(self, width)
         if choice == RACE:
             return race_stream.learner_of(self, width, self._runtime.race if self._has_state() else None)
-        return self._described(width)
+        return refuse_no_start(self._described(width), self._traits.given_start)
 
     def _learner_for(self, width: int, going_on: bool, streams: bool = True) -> Learner:
         """Return the learner of the parameters: the last one if they are the very same.

@@ -23,7 +23,7 @@ from headwater.models.latent_factors import LatentFactors
 
 SHARED = (
     "n_components", "tol", "max_iter", "random_state", "warm_start", "verbose", "verbose_interval", "algorithm", "half_life",
-    "warm_up", "n_threads", "parts",
+    "warm_up", "n_threads", "parts", "start_weight",
 )  # fmt: skip
 
 
@@ -33,12 +33,14 @@ class FactorEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Streami
     _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **{name: CONSTRAINTS[name] for name in SHARED},
         "half_life": CONSTRAINTS["half_life"][:2],  # it keeps no rows by which it could find one itself
+        "components_init": ["array-like", None],
     }
     _traits = replace(
         StreamingEstimator._traits,
         scores_by_learning=False,  # an E-step that draws scores what it has drawn
         scored_share=1.0 / 32.0,
         least_components=2,
+        given_start=("components_init",),
     )
 
     @property

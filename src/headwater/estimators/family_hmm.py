@@ -52,6 +52,7 @@ class FamilyHMM(HiddenMarkovEstimator):
         algorithm: str | Algorithm = "auto",
         half_life: float | None = None,
         warm_up: int | str = "auto",
+        start_weight: float | None = None,
         lag: int = 50,
         n_threads: int | None = None,
         implementation: str = "log",
@@ -69,6 +70,7 @@ class FamilyHMM(HiddenMarkovEstimator):
         self.algorithm = algorithm
         self.half_life = half_life
         self.warm_up = warm_up
+        self.start_weight = start_weight
         self.lag = lag
         self.n_threads = n_threads
         self.implementation = implementation

@@ -70,7 +70,11 @@ class GaussianHMM(HiddenMarkovEstimator):
     half_life : float, optional
         Rows after which the weight of a row is halved.
     warm_up : int or 'auto', default='auto'
-        Rows that a start is found on before learning from the stream begins.
+        Rows that a start is found on before learning from the stream begins. With 0 it begins at once, at parameters that are
+        all set.
+    start_weight : float, optional
+        Rows that parameters which are set counts as: the stream begins as if it had learned so many, distributed as the start
+        says. Default: as many as it takes to estimate every parameter, less those of the warm-up.
     lag : int, default=50
         Rows that a block looks ahead to.
     n_threads : int, optional
@@ -162,6 +166,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         mean_precision_prior: float | None = None,
         degrees_of_freedom_prior: float | None = None,
         covariance_prior: Values = None,
+        start_weight: float | None = None,
         decoder: str = "viterbi",
         random_state: RandomState = None,
         n_iter: int = 10,
@@ -186,6 +191,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         self.mean_precision_prior = mean_precision_prior
         self.degrees_of_freedom_prior = degrees_of_freedom_prior
         self.covariance_prior = covariance_prior
+        self.start_weight = start_weight
         self.decoder = decoder
         self.random_state = random_state
         self.n_iter = n_iter

@@ -67,8 +67,10 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         How a start is seeded.
     weights_init, means_init, precisions_init : array-like, optional
         Parameters to start from, by any algorithm; precisions in the shape of the covariance type. If means are given, the
-        other parameters are found on the rows nearest to each. In a stream with a short warm-up they count as the rows that it
-        takes to estimate every parameter.
+        other parameters are found on the rows nearest to each.
+    start_weight : float, optional
+        Rows that the start counts as: the stream begins as if it had learned so many, distributed as the start says. Default:
+        as many as it takes to estimate every parameter, less those of the warm-up.
     random_state : int, RandomState instance or None, default=None
         Seed of all random numbers.
     warm_start : bool, default=False
@@ -87,7 +89,8 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         `half_life_`.
     warm_up : int or 'auto', default='auto'
         Rows that a start is found on before learning from the stream begins. The model can be read during the warm-up, too.
-        If labels have named only some components, 'auto' waits for the others, for up to four times the rows.
+        With 0 the stream begins at once, at means_init and precisions_init. If labels have named only some components, 'auto'
+        waits for the others, for up to four times the rows.
     weight_concentration_prior : float, optional
         Dirichlet parameter of the weights, per component. Default 1.
     mean_prior : array-like of shape (n_features,), optional
@@ -268,6 +271,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         weights_init: Values = None,
         means_init: Values = None,
         precisions_init: Values = None,
+        start_weight: float | None = None,
         random_state: RandomState = None,
         warm_start: bool = False,
         verbose: int = 0,
@@ -300,6 +304,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         self.weights_init = weights_init
         self.means_init = means_init
         self.precisions_init = precisions_init
+        self.start_weight = start_weight
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose

@@ -31,6 +31,7 @@ from headwater.estimators.component_count import GIVEN
 from headwater.estimators.describers.chains import ChainDescriber
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.parameters import check_parameters
+from headwater.estimators.start_parameters import check_start_weight
 from headwater.families.capabilities import SweepsChains
 from headwater.models.chain_records import ChainParameters, ChainPrior, ChainStatistics
 from headwater.models.hidden_markov import HiddenMarkov
@@ -38,7 +39,7 @@ from headwater.models.hidden_markov import HiddenMarkov
 if TYPE_CHECKING:
     from headwater.families.family import AnyFamily
 
-SHARED = ("n_components", "random_state", "verbose", "half_life", "warm_up", "n_threads", "tol", "algorithm")
+SHARED = ("n_components", "random_state", "verbose", "half_life", "warm_up", "n_threads", "tol", "algorithm", "start_weight")
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,7 @@ class HiddenMarkovEstimator(ChainStreams):
         follows from them, and there is nothing to search for.
         """
         given, letters = self._given_chain(family, width)
+        weight = check_start_weight(getattr(self, "start_weight", None), given.locates)
         polish = self.max_iter > 0 and any(letter not in letters for letter in self._emission_names)
         settings = StartSettings("kmeans", polish=polish, readout=self._start_readout())
         if not letters:
@@ -195,7 +197,7 @@ class HiddenMarkovEstimator(ChainStreams):
         states = given.states if given.locates else None
         order = given.order if states is None and ("s" in letters or "t" in letters) else None
         hold = Hold(family, searched)
-        return replace(settings, given=given, hold=hold, states=states, order=order, whole=given.confines)
+        return replace(settings, given=given, weight=weight, hold=hold, states=states, order=order, whole=given.confines)
 
     def _given_chain(self, family: object, width: int) -> tuple[GivenChain, str]:
         """What was set by hand, of what `init_params` leaves out, and the letters of it."""

@@ -15,9 +15,10 @@ from headwater.core.contracts import StartSettings
 from headwater.core.learner import Learner
 from headwater.core.simulated_algorithms import SimulatedEM, SurrogateEM
 from headwater.core.validation import check_row, check_rows
-from headwater.core.values import Matrix, RandomState, Row
+from headwater.core.values import Matrix, RandomState, Row, Values
 from headwater.estimators.describers.factors import SpectrumDescriber
 from headwater.estimators.spectra_answers import SpectraAnswers, check_powers
+from headwater.estimators.start_parameters import check_start_weight, given_factors
 from headwater.estimators.traits import Taken
 from headwater.models.spectra import SHAPES, Spectra
 
@@ -50,6 +51,11 @@ class ItakuraSaitoNMF(SpectraAnswers):
     weight_scale : float or 'learn', default='learn'
         Scale of that prior. Only its product with the spectrum of a component is identified: 'learn' gives spectra of mean 1
         and a scale for each component; a number is the scale of all weights.
+    components_init : array-like of shape (n_components, n_features), optional
+        Spectra to start from, for weights of scale 1, or of `weight_scale` if that is a number.
+    start_weight : float, optional
+        Frames that the start counts as: the stream begins as if it had learned so many, distributed as the start says. Default:
+        as many as it takes to estimate every parameter, less those of the warm-up.
     component_prior : float, default=0.0
         Frames that the prior of the components counts as: inverse Gamma, about the mean spectrum of the warm-up frames, each
         scaled to the same power. 0 is maximum likelihood. The prior keeps components from being much quieter in a bin than that
@@ -75,6 +81,7 @@ class ItakuraSaitoNMF(SpectraAnswers):
         Frames after which the weight of a frame is halved, for streams that drift.
     warm_up : int or 'auto', default='auto'
         Frames that a start is found on before learning from the stream begins. The model can be read meanwhile.
+        With 0 the stream begins at once, at `components_init`.
     n_threads : int, optional
         Threads for the frames of a batch; all cores by default. The result does not depend on it.
     parts : int, default=1
@@ -155,6 +162,8 @@ class ItakuraSaitoNMF(SpectraAnswers):
         *,
         weight_shape: float | Literal["learn"] = "learn",
         weight_scale: float | Literal["learn"] = "learn",
+        components_init: Values = None,
+        start_weight: float | None = None,
         component_prior: float = 0.0,
         tol: float = 1e-4,
         max_iter: int = 20,
@@ -171,6 +180,8 @@ class ItakuraSaitoNMF(SpectraAnswers):
         self.n_components = n_components
         self.weight_shape = weight_shape
         self.weight_scale = weight_scale
+        self.components_init = components_init
+        self.start_weight = start_weight
         self.component_prior = component_prior
         self.tol = tol
         self.max_iter = max_iter
@@ -193,12 +204,21 @@ class ItakuraSaitoNMF(SpectraAnswers):
         self._check_parameters()
         shape = None if isinstance(self.weight_shape, str) else float(self.weight_shape)
         model = Spectra(self.n_components, shape, float(self.component_prior))
+        factors = given_factors(self.components_init, self.n_components, width)
+        if factors is not None and not isinstance(self.weight_scale, str):
+            factors = factors * self.weight_scale
+        if factors is not None and not isinstance(self.weight_scale, str):
+            factors = factors * self.weight_scale
         algorithm = resolve(self.algorithm, model, type(self).__name__, ALGORITHMS)
         return Learner(
             model,
             algorithm,
             width,
-            StartSettings(readout=algorithm.readout),
+            StartSettings(
+                readout=algorithm.readout,
+                factors=factors,
+                weight=check_start_weight(self.start_weight, factors is not None),
+            ),
             half_life=self.half_life,
             warm_up=None if self.warm_up == "auto" else int(self.warm_up),
             n_threads=self.n_threads,

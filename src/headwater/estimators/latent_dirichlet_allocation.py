@@ -15,12 +15,14 @@ from headwater.core.contracts import StartSettings
 from headwater.core.learner import Learner
 from headwater.core.simulated_algorithms import AutoSimulatedEM
 from headwater.core.statistics import Array
-from headwater.core.validation import numeric, one_line
+from headwater.core.validation import one_line
 from headwater.core.values import RandomState, Rows, Values
 from headwater.estimators.calls import answers_at_once, answers_by_chunk, answers_by_score, learns_at_once, reads
 from headwater.estimators.describers.factors import TopicDescriber
 from headwater.estimators.seeds import rng_of
+from headwater.estimators.start_parameters import check_start_weight
 from headwater.estimators.topic_columns import TopicColumns
+from headwater.estimators.topic_settings import given_topics, proportion_prior
 from headwater.models.topics import Topics
 
 if TYPE_CHECKING:
@@ -50,6 +52,12 @@ class LatentDirichletAllocation(TopicColumns):
         (Minka's fixed point, as a statistic of the stream). Default 1 / n_components.
     topic_word_prior : float, optional
         Dirichlet parameter of the words of a topic. Default 1 / n_components.
+    components_init : array-like of shape (n_components, n_features), optional
+        Topics to start from: probabilities of words, or numbers in proportion to them.
+    start_weight : float, optional
+        Documents that the start counts as: the stream begins as if it had learned so many, distributed as the start says.
+        Default: as many as it takes to estimate every parameter, less those of the warm-up, whose mean length they have;
+        without one, that of the first document.
     vocabulary : {'fixed', 'open'}, default='fixed'
         Whether chunks may become wider: with 'open' new words get new columns on the right, and narrower chunks are read as if
         their missing columns were zero. `learn_one` then takes words that it has not seen. With 'fixed' the words of documents
@@ -73,6 +81,7 @@ class LatentDirichletAllocation(TopicColumns):
         Documents after which the weight of a document is halved, for streams that drift.
     warm_up : int or 'auto', default='auto'
         Documents that a start is found on before learning from the stream begins. The model can be read meanwhile.
+        With 0 the stream begins at once, at `components_init`.
     n_threads : int, optional
         Threads for the documents of a batch; all cores by default. The result does not depend on it.
     parts : int, default=1
@@ -157,6 +166,8 @@ class LatentDirichletAllocation(TopicColumns):
         *,
         doc_topic_prior: Values = None,
         topic_word_prior: float | None = None,
+        components_init: Values = None,
+        start_weight: float | None = None,
         vocabulary: Literal["fixed", "open"] = "fixed",
         tol: float = 1e-3,
         max_iter: int = 10,
@@ -173,6 +184,8 @@ class LatentDirichletAllocation(TopicColumns):
         self.n_components = n_components
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
+        self.components_init = components_init
+        self.start_weight = start_weight
         self.vocabulary = vocabulary
         self.tol = tol
         self.max_iter = max_iter
@@ -196,33 +209,21 @@ class LatentDirichletAllocation(TopicColumns):
         self._check_parameters()
         k = self.n_components
         words = 1.0 / k if self.topic_word_prior is None else float(self.topic_word_prior)
-        model = Topics(k, words, self._proportion_prior())
+        model = Topics(k, words, proportion_prior(self.doc_topic_prior, k))
         algorithm = resolve(self.algorithm, model, type(self).__name__, ALGORITHMS)
+        topics = given_topics(self.components_init, k, width, self.vocabulary)
         return Learner(
             model,
             algorithm,
             width,
-            StartSettings(readout=algorithm.readout),
+            StartSettings(
+                readout=algorithm.readout, factors=topics, weight=check_start_weight(self.start_weight, topics is not None)
+            ),
             self.half_life,
             warm_up=None if self.warm_up == "auto" else int(self.warm_up),
             n_threads=self.n_threads,
             shards=int(self.parts),
         )
-
-    def _proportion_prior(self) -> tuple[float, ...] | float | None:
-        prior = self.doc_topic_prior
-        if prior is None:
-            return 1.0 / self.n_components
-        if isinstance(prior, str):
-            return None
-        if isinstance(prior, numbers.Real):
-            return float(prior)
-        given = np.asarray(numeric(prior, "doc_topic_prior"), dtype=float)
-        if given.shape != (self.n_components,) or not (given > 0.0).all() or not np.isfinite(given).all():
-            raise ValueError(
-                f"doc_topic_prior must be 'learn', a positive number, or {self.n_components} of them, got {one_line(prior)}"
-            )
-        return tuple(given.tolist())
 
     # Answers
 

@@ -21,6 +21,7 @@ from headwater.estimators.describers.counts import MarkovMixtureDescriber
 from headwater.estimators.seeds import rng_of
 from headwater.estimators.sequence_mixture import SequenceMixture
 from headwater.estimators.sequences import check_merged_symbols, check_same_symbols, check_sequences, transition_counts
+from headwater.estimators.start_parameters import given_chains
 from headwater.families.multinomial import Multinomial
 
 MOST_UNASKED = 2000  # symbols; a larger number must be confirmed by n_symbols
@@ -39,6 +40,13 @@ class MarkovMixture(SequenceMixture):
         a row, on rows that did not propose them; of fewer than 1000 rows the least BIC decides (see `growth_`).
     n_symbols : int, optional
         Symbols are 0, 1, ..., n_symbols - 1. Default: as many as the first sequences that are learned have.
+    weights_init, startprob_init, transmat_init : array-like, optional
+        Weights (n_components,), probabilities of the first symbol (n_components, n_symbols) and of the steps
+        (n_components, n_symbols, n_symbols) to start from; the last two together.
+    start_weight : float, optional
+        Sequences that the start counts as: the stream begins as if it had learned so many, distributed as the start says.
+        Default: as many as it takes to estimate every parameter, less those of the warm-up. They are as long as those of the
+        warm-up are on average; without one, as the first sequence of the stream.
     startprob_prior, transmat_prior : float, optional
         Dirichlet parameters of the first symbol and of each row of the transition matrix. A mode takes 1 off them. Default: 0.1
         counts are added to each, for means and modes alike.
@@ -94,12 +102,14 @@ weight_concentration_prior, n_threads, parts, reservoir
         shape_parameters=("n_components", "n_symbols"),
         prior_parameters=("weight_concentration_prior", "startprob_prior", "transmat_prior"),
         merge_parameters=("n_components", "half_life", "weight_concentration_prior", "startprob_prior", "transmat_prior"),
-        given_start=(),
+        given_start=("weights_init", "startprob_init", "transmat_init"),
         unit="sequences",
         answers=("weights_", "startprob_", "transmat_"),
     )
     _parameter_constraints: ClassVar[dict[str, list[object]]] = {
-        **{name: kinds for name, kinds in SequenceMixture._parameter_constraints.items() if name != "weights_init"},
+        **SequenceMixture._parameter_constraints,
+        "startprob_init": ["array-like", None],
+        "transmat_init": ["array-like", None],
         "n_symbols": [None, Interval(numbers.Integral, 1, 46340, closed="both")],
         "startprob_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "transmat_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
@@ -118,6 +128,10 @@ weight_concentration_prior, n_threads, parts, reservoir
         max_iter: int = 100,
         n_init: int = 1,
         init_params: str = "auto",
+        weights_init: Values = None,
+        startprob_init: Values = None,
+        transmat_init: Values = None,
+        start_weight: float | None = None,
         random_state: RandomState = None,
         warm_start: bool = False,
         verbose: int = 0,
@@ -138,6 +152,10 @@ weight_concentration_prior, n_threads, parts, reservoir
         self.max_iter = max_iter
         self.n_init = n_init
         self.init_params = init_params
+        self.weights_init = weights_init
+        self.startprob_init = startprob_init
+        self.transmat_init = transmat_init
+        self.start_weight = start_weight
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
@@ -229,7 +247,9 @@ weight_concentration_prior, n_threads, parts, reservoir
             prior = np.repeat([start, steps], [size, size * size])
         groups = np.repeat(np.arange(size + 1, dtype=np.int32), size)
         family = Multinomial(self.n_components, prior, groups)
-        return self._counts_learner(family, width, None, True, "startprob_prior and transmat_prior")
+        given = given_chains(family, size, self.weights_init, self.startprob_init, self.transmat_init)
+        polish = given is None or not given.locates
+        return self._counts_learner(family, width, given, polish, "startprob_prior and transmat_prior")
 
     def _counted(self, X: Rows, lengths: Values, y: Values = None, anew: bool = False) -> SparseRows:
         """Return the counts of sequences, unless they are counts already."""

@@ -22,6 +22,7 @@ from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import learns_at_once, learns_by_chunk
 from headwater.estimators.describers.mixture import MixtureDescriber
 from headwater.estimators.parameters import check_parameters
+from headwater.estimators.start_parameters import check_start_weight
 from headwater.models.mixture import Mixture
 from headwater.policies.choose import mixture_policies
 from headwater.policies.reservoir_policy import LEAST_ROWS_EACH, kept_rows
@@ -42,7 +43,8 @@ CONSTRAINTS: dict[str, list[object]] = {
     "verbose_interval": [Interval(numbers.Integral, 1, None, closed="left")],
     "algorithm": [str, Algorithm],
     "half_life": [None, Interval(numbers.Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
-    "warm_up": [StrOptions({"auto"}), Interval(numbers.Integral, 1, None, closed="left")],
+    "warm_up": [StrOptions({"auto"}), Interval(numbers.Integral, 0, None, closed="left")],
+    "start_weight": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
     "weight_concentration_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
     "n_threads": [None, Interval(numbers.Integral, 1, None, closed="left")],
     "parts": [Interval(numbers.Integral, 1, 4096, closed="both")],
@@ -109,6 +111,7 @@ class MixtureEstimator(AnomalyAnswers):
                 polish=polish and self.max_iter > 0,
                 readout="mode" if proper and modal else "expect_log",
                 given=given,
+                weight=self._start_weight(given),
             ),
             None if adapts else self.half_life,
             None if self.warm_up == "auto" else int(self.warm_up),
@@ -119,6 +122,11 @@ class MixtureEstimator(AnomalyAnswers):
         if adapts:
             _check_adapts(learner, reservoir, self.algorithm)
         return learner
+
+    def _start_weight(self, given: Given | None) -> float | None:
+        """Rows that a start counts as, if the user says so."""
+        weight: float | None = getattr(self, "start_weight", None)
+        return check_start_weight(weight, given is not None and given.locates)
 
     def _mixture_of(self, family: AnyFamily) -> Mixture:
         """The mixture of components of this family."""

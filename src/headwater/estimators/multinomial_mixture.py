@@ -55,6 +55,10 @@ class MultinomialMixture(DocumentReader, CountMixture):
         Weights to start from.
     probabilities_init : array-like of shape (n_components, n_features), optional
         Probabilities to start from.
+    start_weight : float, optional
+        Rows that the start counts as: the stream begins as if it had learned so many, distributed as the start says. Default:
+        as many as it takes to estimate every parameter, less those of the warm-up. These rows are as long as those of the
+        warm-up are on average; without one, as the first row of the stream.
     random_state : int, RandomState instance or None, default=None
         Seed of all random numbers.
     warm_start : bool, default=False
@@ -71,7 +75,8 @@ class MultinomialMixture(DocumentReader, CountMixture):
         `half_life_`.
     warm_up : int or 'auto', default='auto'
         Rows that a start is found on before learning from the stream begins. The model can be read during the warm-up, too.
-        If labels have named only some components, 'auto' waits for the others, for up to four times the rows.
+        With 0 the stream begins at once, at probabilities_init. If labels have named only some components, 'auto' waits for the
+        others, for up to four times the rows.
     weight_concentration_prior : float, optional
         Dirichlet parameter of the weights, per component. Default 1.
     probability_concentration_prior : float or array-like, optional
@@ -170,6 +175,7 @@ class MultinomialMixture(DocumentReader, CountMixture):
         init_params: str = "auto",
         weights_init: Values = None,
         probabilities_init: Values = None,
+        start_weight: float | None = None,
         random_state: RandomState = None,
         warm_start: bool = False,
         verbose: int = 0,
@@ -190,6 +196,7 @@ class MultinomialMixture(DocumentReader, CountMixture):
         self.init_params = init_params
         self.weights_init = weights_init
         self.probabilities_init = probabilities_init
+        self.start_weight = start_weight
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose

@@ -22,7 +22,7 @@ LIMITS = {
         (
             "weight_concentration_prior", "probability_concentration_prior", "startprob_prior", "transmat_prior",
             "emissionprob_prior", "doc_topic_prior", "topic_word_prior", "component_prior", "mean_precision_prior",
-            "degrees_of_freedom_prior", "coef_precision_prior",
+            "degrees_of_freedom_prior", "coef_precision_prior", "start_weight",
         ),
         WORTH,
     ),

@@ -61,7 +61,11 @@ class PoissonHMM(FamilyHMM):
     half_life : float, optional
         Rows after which the weight of a row is halved.
     warm_up : int or 'auto', default='auto'
-        Rows that a start is found on before learning from the stream begins.
+        Rows that a start is found on before learning from the stream begins. With 0 it begins at once, at parameters that are
+        all set.
+    start_weight : float, optional
+        Rows that parameters which are set count as: the stream begins as if it had learned so many, distributed as the start
+        says. Default: as many as it takes to estimate every parameter, less those of the warm-up.
     lag : int, default=50
         Rows that a block looks ahead to.
     n_threads : int, optional
@@ -130,6 +134,7 @@ class PoissonHMM(FamilyHMM):
         algorithm: str | Algorithm = "auto",
         half_life: float | None = None,
         warm_up: int | str = "auto",
+        start_weight: float | None = None,
         lag: int = 50,
         n_threads: int | None = None,
         implementation: str = "log",
@@ -148,6 +153,7 @@ class PoissonHMM(FamilyHMM):
             algorithm=algorithm,
             half_life=half_life,
             warm_up=warm_up,
+            start_weight=start_weight,
             lag=lag,
             n_threads=n_threads,
             implementation=implementation,

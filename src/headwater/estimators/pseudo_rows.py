@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headwater.families.gaussian_records import GaussianParameters
 
 TELLING_ROWS = 3  # for each component; fewer do not show the inputs for which its regression holds
+MOST_STEPS = 1000.0  # of a sequence that are followed one by one; the others are as these on average
 CENTRE = 1.0  # weight of the centre among the sigma points, beside 1 for each column
 
 
@@ -50,6 +51,21 @@ def count_rows(probabilities: Array, batch: Batch) -> tuple[Array, Array]:
     """One row for each component: the counts that a row of the usual length is expected to have."""
     usual = float(batch.row_weights @ row_lengths(batch.X)) / batch.size
     return probabilities * max(usual, 1.0), np.eye(len(probabilities))
+
+
+def sequence_rows(probabilities: Array, batch: Batch) -> tuple[Array, Array]:
+    """One row for each component: the first symbols and steps that a sequence of the usual length is expected to have."""
+    k, width = probabilities.shape
+    size = round((np.sqrt(4.0 * width + 1.0) - 1.0) / 2.0)
+    usual = max(float(batch.row_weights @ row_lengths(batch.X)) / batch.size, 1.0)
+    now, steps = probabilities[:, :size], probabilities[:, size:].reshape(k, size, size)
+    visits, made = np.zeros_like(now), 0.0
+    while made < min(usual - 1.0, MOST_STEPS):
+        part = min(usual - 1.0 - made, 1.0)  # the usual length may be none of a sequence
+        visits, now, made = visits + part * now, np.einsum("ki,kij->kj", now, steps), made + part
+    visits *= (usual - 1.0) / max(made, 1.0)
+    counts = (visits[:, :, None] * steps).reshape(k, -1)
+    return np.hstack([probabilities[:, :size], counts]), np.eye(k)
 
 
 def symbol_rows(probabilities: Array) -> tuple[Array, Array]:

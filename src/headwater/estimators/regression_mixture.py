@@ -14,7 +14,7 @@ from headwater.core.values import RandomState, Values
 from headwater.estimators.describers.regression_mixture import RegressionMixtureDescriber
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.regression_answers import RegressionAnswers
-from headwater.estimators.start_parameters import GivenCoefficients, check_array, given_weights
+from headwater.estimators.start_parameters import GivenCoefficients, check_array, given_noise, given_weights
 from headwater.estimators.target_mixture import TargetMixture
 from headwater.families.gaussian import Gaussian
 from headwater.families.regression import Regression
@@ -61,6 +61,12 @@ class RegressionMixture(RegressionAnswers):
         Coefficients to start from.
     intercept_init : array-like of shape (n_components,), optional
         Intercepts to start from, with `coef_init`. Default: those of planes through the mean of the rows.
+    noise_variance_init : float or array-like of shape (n_components,), optional
+        Noise variances to start from, with `coef_init`. Default: those found on the rows nearest to each.
+    start_weight : float, optional
+        Rows that the start counts as: the stream begins as if it had learned so many, distributed as the start says. Default:
+        as many as it takes to estimate every parameter, less those of the warm-up. Their inputs are as those of the warm-up;
+        without one they lie about the first row, at a distance of 1 in every column.
     random_state : int, RandomState instance or None, default=None
         Seed of all random numbers.
     warm_start : bool, default=False
@@ -78,6 +84,7 @@ class RegressionMixture(RegressionAnswers):
         `half_life_`.
     warm_up : int or 'auto', default='auto'
         Rows that a start is found on before learning from the stream begins. The model can be read during the warm-up, too.
+        With 0 the stream begins at once, at coef_init and noise_variance_init.
     weight_concentration_prior : float, optional
         Dirichlet parameter of the weights, per component. Default 1.
     coef_prior : array-like of shape (n_features,), optional
@@ -171,7 +178,7 @@ class RegressionMixture(RegressionAnswers):
             "degrees_of_freedom_prior",
             "noise_variance_prior",
         ),
-        given_start=("weights_init", "coef_init", "intercept_init"),
+        given_start=("weights_init", "coef_init", "intercept_init", "noise_variance_init"),
         answers=("weights_", "coef_", "intercept_", "noise_variance_"),
         takes_gaps=True,
     )
@@ -184,6 +191,7 @@ class RegressionMixture(RegressionAnswers):
         "init_params": [StrOptions(set(SEEDS))],
         "coef_init": ["array-like", None],
         "intercept_init": ["array-like", None],
+        "noise_variance_init": ["array-like", POSITIVE, None],
         "coef_prior": ["array-like", None],
         "coef_precision_prior": [None, POSITIVE],
         "degrees_of_freedom_prior": [None, POSITIVE],
@@ -209,6 +217,8 @@ class RegressionMixture(RegressionAnswers):
         weights_init: Values = None,
         coef_init: Values = None,
         intercept_init: Values = None,
+        noise_variance_init: Values = None,
+        start_weight: float | None = None,
         random_state: RandomState = None,
         warm_start: bool = False,
         verbose: int = 0,
@@ -237,6 +247,8 @@ class RegressionMixture(RegressionAnswers):
         self.weights_init = weights_init
         self.coef_init = coef_init
         self.intercept_init = intercept_init
+        self.noise_variance_init = noise_variance_init
+        self.start_weight = start_weight
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
@@ -278,5 +290,6 @@ class RegressionMixture(RegressionAnswers):
         level = None if self.intercept_init is None else check_array(self.intercept_init, (k,), "intercept_init")
         if level is not None and (coef is None or not self.fit_intercept):
             raise ValueError("intercept_init must come with coef_init, and with fit_intercept=True")
-        given = None if weights is None and coef is None else GivenCoefficients(family, weights, coef, level)
+        noise = given_noise(self.noise_variance_init, k, coef is not None)
+        given = None if weights is None and coef is None else GivenCoefficients(family, weights, coef, level, noise)
         return self._learner_of(family, width, type(self).__name__, given, polish=coef is None)

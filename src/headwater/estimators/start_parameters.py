@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from headwater.core.batch import Batch, join_batches
+from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import n_dimensions, refuse_unreadable
 from headwater.core.values import Values
@@ -17,11 +19,43 @@ from headwater.estimators.pseudo_rows import (
     gaussian_rows,
     nearest,
     regression_rows,
+    sequence_rows,
 )
 from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial import Multinomial
 from headwater.families.regression import Regression
 from headwater.models.mixture_records import MixtureParameters
+
+
+def refuse_no_start(learner: Learner, names: Sequence[str]) -> Learner:
+    """Return a learner, or refuse a stream that is to begin with its first row and has nothing to begin at."""
+    settings = learner.settings
+    if learner.warm_up != 0:
+        return learner
+    if not settings.locates:
+        ways = " and ".join(name for name in names if name != "weights_init")
+        hint = f"give {ways}, or let warm_up be at least 1" if ways else "without one warm_up must be at least 1"
+        raise ValueError(f"warm_up=0 begins at a start that is given: {hint}")
+    if settings.given is not None:
+        settings.given.alone()  # refuses a start that leaves something to be found on rows
+    return learner
+
+
+def check_start_weight(weight: float | None, located: bool) -> float | None:
+    """Return the rows that a start counts as, or refuse them where no start is given."""
+    if weight is not None and not located:
+        raise ValueError(f"start_weight is of a start that says where components lie, and none is given, got {weight}")
+    return None if weight is None else float(weight)
+
+
+def given_factors(components_init: Values, n_components: int, width: int) -> Array | None:
+    """Check factors that were given: positive numbers somewhere in every row; None if none were."""
+    if components_init is None:
+        return None
+    factors = check_array(components_init, (n_components, width), "components_init")
+    if factors.min() < 0.0 or factors.max(axis=1).min() <= 0.0:
+        raise ValueError("The parameter 'components_init' should have rows that are not negative, and not zero in all columns")
+    return factors
 
 
 @dataclass(frozen=True)
@@ -51,6 +85,16 @@ class GivenParameters:
     def pseudo_rows(self, parameters: MixtureParameters, batch: Batch) -> tuple[Array, Array]:
         """Return rows with the moments of the components."""
         return gaussian_rows(self.family, parameters.components)
+
+    def alone(self) -> MixtureParameters:
+        """Return these parameters; weights that are not given are equal."""
+        if self.means is None or self.factor is None:
+            missing = "means_init" if self.means is None else "precisions_init"
+            raise ValueError(f"warm_up=0 begins at the start alone, so {missing} must be given, got None")
+        k = len(self.means)
+        weights = np.full(k, 1.0 / k) if self.weights is None else self.weights
+        components = self.family.from_precisions(weights @ self.means, self.means, self.factor)
+        return MixtureParameters(np.log(np.maximum(weights, 1e-300)), components)
 
     def __call__(self, found: MixtureParameters) -> MixtureParameters:
         """Return the start's parameters with the given ones in their place."""
@@ -155,17 +199,25 @@ class GivenProbabilities:
     def pseudo_rows(self, parameters: MixtureParameters, batch: Batch) -> tuple[Array, Array]:
         """Return rows of the counts that are expected."""
         assert self.probabilities is not None
+        if self.family.groups.size:
+            return sequence_rows(self.probabilities, batch)
         return count_rows(self.probabilities, batch)
+
+    def alone(self) -> MixtureParameters:
+        """Return these parameters; weights that are not given are equal."""
+        if self.probabilities is None:
+            missing = "startprob_init and transmat_init" if self.family.groups.size else "probabilities_init"
+            raise ValueError(f"warm_up=0 begins at the start alone, so {missing} must be given, got None")
+        k = len(self.probabilities)
+        weights = np.full(k, 1.0 / k) if self.weights is None else self.weights
+        return MixtureParameters(np.log(np.maximum(weights, 1e-300)), self.family.from_probabilities(self.probabilities))
 
     def __call__(self, found: MixtureParameters) -> MixtureParameters:
         """Return the start's parameters with the given ones in their place; with given components, weights are equal."""
-        log_weights, components = found.log_weights, found.components
         if self.probabilities is not None:
-            components = self.family.from_probabilities(self.probabilities)
-            log_weights = np.full(len(self.probabilities), -np.log(len(self.probabilities)))
-        if self.weights is not None:
-            log_weights = np.log(np.maximum(self.weights, 1e-300))
-        return MixtureParameters(log_weights, components)
+            return self.alone()
+        assert self.weights is not None
+        return MixtureParameters(np.log(np.maximum(self.weights, 1e-300)), found.components)
 
 
 def given_probabilities(
@@ -182,14 +234,36 @@ def given_probabilities(
     return GivenProbabilities(family, weights, probabilities)
 
 
+def given_chains(
+    family: Multinomial, n_symbols: int, weights_init: Values, startprob_init: Values, transmat_init: Values
+) -> GivenProbabilities | None:
+    """Check what was given of Markov chains; None if nothing was."""
+    if weights_init is None and startprob_init is None and transmat_init is None:
+        return None
+    k, probabilities = family.n_components, None
+    weights = given_weights(weights_init, k)
+    if (startprob_init is None) != (transmat_init is None):
+        given, missing = ("startprob_init", "transmat_init")[:: 1 if transmat_init is None else -1]
+        raise ValueError(f"{given} must come with {missing}, which is None")
+    if startprob_init is not None:
+        start = check_array(startprob_init, (k, n_symbols), "startprob_init")
+        steps = check_array(transmat_init, (k, n_symbols, n_symbols), "transmat_init")
+        for name, part in (("startprob_init", start), ("transmat_init", steps)):
+            if part.min() < 0.0 or not np.allclose(part.sum(axis=-1), 1.0):
+                raise ValueError(f"The parameter '{name}' should hold probabilities that are not negative and sum to 1")
+        probabilities = np.hstack([start, steps.reshape(k, -1)])
+    return GivenProbabilities(family, weights, probabilities)
+
+
 @dataclass(frozen=True)
 class GivenCoefficients:
-    """Replaces what a start found by the parameters that the user gave: weights_init, coef_init and intercept_init."""
+    """Replaces what a start found by the parameters that the user gave: weights_init, coef_init, intercept_init, noise_init."""
 
     family: Regression
     weights: Array | None
     coef: Array | None
     intercept: Array | None
+    noise: Array | None = None
 
     @property
     def locates(self) -> bool:
@@ -219,12 +293,37 @@ class GivenCoefficients:
         """Return rows about the regressions."""
         return regression_rows(self.family, parameters.components, batch)
 
+    def alone(self) -> MixtureParameters:
+        """Return these parameters; weights that are not given are equal, and so are intercepts, 0."""
+        if self.family.gate is not None:
+            raise ValueError("warm_up must be at least 1 with gating='input', whose inputs no start describes, got 0")
+        if self.coef is None or self.noise is None:
+            missing = "coef_init" if self.coef is None else "noise_variance_init"
+            raise ValueError(f"warm_up=0 begins at the start alone, so {missing} must be given, got None")
+        k, inputs = self.coef.shape
+        blank = self.family.blank_parameters(np.zeros(inputs + 1))
+        level = np.zeros(k) if self.intercept is None and self.family.intercept else self.intercept
+        return self(MixtureParameters(np.full(k, -np.log(k)), self.family.with_coef(blank, self.coef, level, self.noise)))
+
     def __call__(self, found: MixtureParameters) -> MixtureParameters:
         """Return the start's parameters with the given ones in their place; with given components, weights are equal."""
         log_weights, components = found.log_weights, found.components
         if self.coef is not None:
-            components = self.family.with_coef(components, self.coef, self.intercept)
+            components = self.family.with_coef(components, self.coef, self.intercept, self.noise)
             log_weights = np.full(len(self.coef), -np.log(len(self.coef)))
         if self.weights is not None:
             log_weights = np.log(np.maximum(self.weights, 1e-300))
         return MixtureParameters(log_weights, components)
+
+
+def given_noise(noise_variance_init: Values, n_components: int, beside_coef: bool) -> Array | None:
+    """Check noise variances that were given: one, or one for each regression; None if none were."""
+    if noise_variance_init is None:
+        return None
+    if not beside_coef:
+        raise ValueError("noise_variance_init must come with coef_init, which is None")
+    shape = (n_components,) if n_dimensions(noise_variance_init) else ()
+    noise = np.broadcast_to(check_array(noise_variance_init, shape, "noise_variance_init"), (n_components,))
+    if noise.min() <= 0.0:
+        raise ValueError(f"The parameter 'noise_variance_init' should be positive, got {noise.min():g}")
+    return noise.copy()

@@ -181,8 +181,10 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
         gate = self.gate.select_parameters(parameters.gate, order) if self.gate and parameters.gate else None
         return replace(select_components(parameters, order, ("origin", "gate")), gate=gate)
 
-    def with_coef(self, parameters: RegressionParameters, coef: Array, intercept: Array | None) -> RegressionParameters:
-        """Return parameters with these coefficients (user's coordinates) and the noise they had.
+    def with_coef(
+        self, parameters: RegressionParameters, coef: Array, intercept: Array | None, noise: Array | None = None
+    ) -> RegressionParameters:
+        """Return parameters with these coefficients (user's coordinates), and with these variances of the noise, or as it was.
 
         Planes without their own intercept go through the origin, the mean of the rows.
         """
@@ -192,9 +194,12 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
             if intercept is not None:
                 level = intercept + coef @ parameters.origin[:-1] - parameters.origin[-1]
             centred = np.column_stack([level, coef])
-        factor = parameters.factor.copy()
+        factor, offset = parameters.factor.copy(), parameters.offset
+        if noise is not None:
+            factor[:, -1, -1] = noise**-0.5
+            offset = -0.5 * np.log(2.0 * np.pi * noise)
         factor[:, -1, :-1] = -centred * factor[:, -1, -1:]
-        return replace(parameters, coef=centred, factor=factor)
+        return replace(parameters, coef=centred, factor=factor, offset=offset)
 
     def belief(self, prior: RegressionPrior, totals: GaussianStatistics) -> RegressionBelief:
         """Return prior plus totals: the belief that the readouts summarise, about the origin."""

@@ -16,8 +16,8 @@ from headwater.core.state import Summary
 from headwater.core.statistics import Array
 from headwater.families.geometry import RowGeometry
 from headwater.models.chain_records import ChainParameters, ChainPrior, ChainStatistics
+from headwater.models.given_start import held_rows
 from headwater.models.seeding import seed_assignments
-from headwater.models.start import held_rows
 
 if TYPE_CHECKING:
     from headwater.models.hidden_markov import HiddenMarkov
@@ -34,6 +34,8 @@ def start_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
     Without `polish` one seed is taken as it is. If a chain is given, states are put in its order. Parameters that are `given`
     replace those of a seed before it climbs, and those of the best one in the end; their zero probabilities stay zero.
     """
+    if settings.at_once:
+        return _begin_at_given(model, batch, settings)
     if settings.given is not None and settings.held:
         return _given_chain(model, batch, settings.given, settings, n_threads)
     rng = np.random.default_rng(np.random.SeedSequence((key, len(batch))))
@@ -129,10 +131,34 @@ def _given_chain(
     prior = replace(prior, emissions=model.family.refine_prior(prior.emissions, parameters.emissions, weights, geometry))
     prior = _held(model, prior.confined(parameters), parameters)
     summary = model.summarize(parameters, batch, n_threads=n_threads)
-    steps = settings.held * weights[:, None] * parameters.transitions
+    held = _held_summary(model, geometry, pseudo, shares, parameters, settings.held)
+    return Start(prior, parameters, summary + held, held=settings.held)
+
+
+def _begin_at_given(model: HiddenMarkov, batch: Batch, settings: StartSettings) -> Start:
+    """Begin a stream at a chain that says everything, and counts as `settings.held` rows (see `begin_at_given`)."""
+    assert settings.given is not None
+    parameters: ChainParameters = settings.given.alone()
+    weights = _stationary(parameters.transitions)
+    pseudo, shares = held_rows(settings.given, parameters, batch, weights, settings.held)
+    shares, pseudo = shares * pseudo.weights[:, None], Batch(pseudo.X)
+    geometry = model.family.geometry(pseudo)
+    prior = model.prior(geometry, pseudo, shares)
+    prior = replace(prior, emissions=model.family.refine_prior(prior.emissions, parameters.emissions, weights, geometry))
+    held = _held_summary(model, geometry, pseudo, shares, parameters, settings.held)
+    parameters = settings.given(model.readout(settings.readout, prior, held.statistics, 1.0))  # about the origin of the prior
+    return Start(_held(model, prior.confined(parameters), parameters), parameters, held, held=settings.held)
+
+
+def _held_summary(
+    model: HiddenMarkov, geometry: RowGeometry, pseudo: Batch, shares: Array, parameters: ChainParameters, held: float
+) -> Summary:
+    """Return the summary of `held` rows of a long sequence that is as a chain says, with one first row."""
+    weights = _stationary(parameters.transitions)
+    steps = held * weights[:, None] * parameters.transitions
     emissions = model.family.collect_seeds(geometry, pseudo, shares)
-    statistics = replace(model.zeros(batch.X.shape[1]), start=parameters.start.copy(), steps=steps, emissions=emissions)
-    return Start(prior, parameters, summary + Summary(statistics, 0, settings.held), held=settings.held)
+    statistics = replace(model.zeros(pseudo.X.shape[1]), start=parameters.start.copy(), steps=steps, emissions=emissions)
+    return Summary(statistics, 0, held)
 
 
 def _stationary(transitions: Array) -> Array:

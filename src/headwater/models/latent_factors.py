@@ -30,6 +30,13 @@ class LatentFactors(Model[Prior, Stats, Params]):
     def first(self, batch: Batch, rng: np.random.Generator) -> tuple[Prior, Params]:
         """Return a prior in the scale of the rows, and parameters to begin with, in which no two factors are alike."""
 
+    def held_at(self, factors: Array, batch: Batch) -> tuple[Prior, Params, Stats]:
+        """Return the prior beside given factors, parameters with them, and the expected statistics of a row under these.
+
+        The rows say how long rows are, where factors do not.
+        """
+        raise ValueError(f"{type(self).__name__} has no start that can be given")
+
     @abstractmethod
     def estep(
         self, parameters: Params, batch: Batch, totals: Stats, inference: Inference, n_threads: int | None
@@ -82,6 +89,8 @@ class LatentFactors(Model[Prior, Stats, Params]):
         self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None = None
     ) -> Start[Prior, Stats, Params]:
         """Break the symmetry of the factors, and learn the waiting rows several times by online EM in small batches."""
+        if settings.factors is not None:
+            return self._start_at_given(batch, key, settings, n_threads)
         rng = np.random.default_rng(np.random.SeedSequence((key, len(batch))))
         prior, first = self.first(batch, rng)
         inference = replace(settings.inference, key=key, first=self.turns * len(batch))
@@ -92,6 +101,17 @@ class LatentFactors(Model[Prior, Stats, Params]):
             summary = self.summarize(parameters, batch, n_threads=n_threads, inference=inference)
             ends.append(Start(prior, parameters, summary))
         return max(ends, key=lambda end: end.summary.score)
+
+    def _start_at_given(self, batch: Batch, key: int, settings: StartSettings, n_threads: int | None) -> Start:
+        """Start at given factors, which count as `settings.held` rows beside those of the batch."""
+        assert settings.factors is not None
+        prior, parameters, mean = self.held_at(settings.factors, batch)
+        held = Summary(mean.scaled(settings.held), 0, settings.held)
+        if settings.at_once:
+            return Start(prior, parameters, held, held=settings.held)
+        inference = replace(settings.inference, key=key, first=self.turns * len(batch))
+        summary = self.summarize(parameters, batch, n_threads=n_threads, inference=inference)
+        return Start(prior, parameters, summary + held if settings.held else summary, held=settings.held)
 
     def _learned(
         self, prior: Prior, parameters: Params, batch: Batch, inference: Inference, readout: str, rng: np.random.Generator,

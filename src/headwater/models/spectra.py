@@ -154,11 +154,26 @@ class Spectra(LatentFactors):
         shape = 1.0 if self.shape is None else self.shape
         scale = level / k * np.exp(digamma(shape))  # E[log h] = log scale - digamma(shape)
         mean = _normal(mean)
-        logs = np.log(scale * mean[mean > 0.0]).sum()
-        prior = SpectraPrior(np.array([self.prior_rows]), mean, np.array([scale]), np.array([logs]))
+        prior = self._prior(mean, scale)
         seeds = rows[rng.choice(len(rows), k, replace=len(rows) < k)]
         noise = rng.gamma(100.0, 0.01, size=(k, width))  # rows may be equal
         return prior, self._parameters(prior, _normal(0.5 * (seeds + mean) * noise), np.full(k, scale), shape)
+
+    def held_at(self, factors: Array, batch: Batch) -> tuple[SpectraPrior, SpectraParameters, SpectraStatistics]:
+        """The statistics of which these powers are the readout, with equal shares of the power; the prior is about them."""
+        scales, theta = factors.mean(axis=1), _normal(factors)
+        shape = 1.0 if self.shape is None else self.shape
+        prior = self._prior(_normal(theta.mean(axis=0)), float(np.exp(np.log(scales).mean())))
+        heard, logs = theta > 0.0, np.log(scales) - digamma(shape)
+        up = np.where(heard, 1.0 / self.n_spectra, 0.0)
+        down = up / np.where(heard, theta, 1.0)
+        moments, parameters = np.stack([logs, logs**2 + zeta(2.0, shape)]), self._parameters(prior, theta, scales, shape)
+        kept = (np.zeros(1), parameters.powers.copy(), up, down, moments, np.ones(1), np.zeros(1))
+        return prior, parameters, SpectraStatistics(*kept)
+
+    def _prior(self, mean: Array, scale: float) -> SpectraPrior:
+        logs = np.log(scale * mean[mean > 0.0]).sum()
+        return SpectraPrior(np.array([self.prior_rows]), mean, np.array([scale]), np.array([logs]))
 
     def readout(self, name: str, prior: SpectraPrior, statistics: SpectraStatistics, count: float) -> SpectraParameters:
         """The posterior mode of plain EM, or a step that is longer.
@@ -202,15 +217,9 @@ class Spectra(LatentFactors):
         return SpectraParameters(theta * scales[:, None], scales, np.array([shape]), prior.level)
 
     def select_statistics(self, statistics: SpectraStatistics, order: Index) -> SpectraStatistics:
-        return SpectraStatistics(
-            statistics.from_base.copy(),
-            statistics.parts[order],
-            statistics.up[order],
-            statistics.down[order],
-            np.ascontiguousarray(statistics.moments[:, order]),
-            statistics.lively.copy(),
-            statistics.accepted.copy(),
-        )
+        moments = np.ascontiguousarray(statistics.moments[:, order])
+        tables = {name: getattr(statistics, name)[order] for name in ("parts", "up", "down")}
+        return replace(statistics.copy(), moments=moments, **tables)
 
     def separation(self, prior: SpectraPrior, totals: SpectraStatistics, others: SpectraStatistics) -> Array:
         """The divergence of two powers of a bin, times the rows it is known from: its share of power in the component."""

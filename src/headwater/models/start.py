@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from headwater.core.batch import NO_LABELS, Batch, join_batches
+from headwater.core.batch import Batch
 from headwater.core.climb import Climb, climb
-from headwater.core.contracts import Given, Start, StartSettings
+from headwater.core.contracts import Start, StartSettings
 from headwater.core.row_order import order_labelled_first
 from headwater.core.state import Summary
-from headwater.core.statistics import Array, Params
-from headwater.families.geometry import RowGeometry
+from headwater.core.statistics import Array
 from headwater.models.extrapolation import FEW_ROWS, STAGE_PASSES, ClimbEnd, PlainPasses, race
+from headwater.models.given_start import begin_at_given, start_at_given
 from headwater.models.seeding import TURNS, named_assignments, seed_assignments
 from headwater.models.short_start import is_dear, short_start
 
 if TYPE_CHECKING:
     from headwater.models.mixture import Mixture
-    from headwater.models.mixture_records import MixtureParameters, MixturePrior
+    from headwater.models.mixture_records import MixtureParameters
 
 ROWS_PER_COLUMN = 5  # of each component, for a prior that is like the components
 PRIOR_ROUNDS = 4  # of passes and a prior of what they found: thin components need some
@@ -35,6 +34,8 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
 
     Without `polish` one seed is taken as it is. Parameters that are `given` replace what a seed says.
     """
+    if settings.at_once:
+        return begin_at_given(model, batch, settings)
     if settings.given is not None and settings.given.locates and not settings.polish:
         return start_at_given(model, batch, settings.given, settings, n_threads)
     if settings.polish and settings.given is None and is_dear(model, batch, settings):
@@ -110,44 +111,6 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
 def suffice(batch: Batch, n_components: int) -> bool:
     """Whether these rows are enough for the prior to be that of components like those found on them."""
     return len(batch) >= ROWS_PER_COLUMN * batch.X.shape[1] * n_components
-
-
-def start_at_given(model: Mixture, batch: Batch, given: Given, settings: StartSettings, n_threads: int | None = None) -> Start:
-    """Start at given parameters; those not given are found on the rows nearest to each component.
-
-    A start that is `held` enters the statistics as pseudo-rows, together with the rows of the batch, and the scale of the
-    prior: otherwise the first rows of a stream would override it.
-    """
-    seen, shares = given.seed(batch)
-    own = shares[len(seen) - len(batch) :]
-    if not settings.held:
-        seen, shares = batch, own
-
-    def found(rows: Batch, shares: Array) -> tuple[RowGeometry, MixturePrior, MixtureParameters]:
-        geometry = model.family.geometry(rows)
-        prior = model.prior(geometry, rows, shares)
-        totals = model.collect(geometry, rows, shares).statistics
-        return geometry, prior, given(model.readout(settings.readout, prior, totals, 1.0))
-
-    geometry, prior, parameters = found(seen, shares)
-    if not settings.held:
-        return Start(prior, parameters, model.summarize(parameters, batch, n_threads=n_threads))
-    pseudo, shares = held_rows(given, parameters, seen, np.exp(parameters.log_weights), settings.held)
-    beside = replace(batch, weights=batch.row_weights, labels=NO_LABELS)
-    geometry, prior, parameters = found(join_batches([pseudo, beside]), np.vstack([shares, own]))
-    prior = model.refine_prior(prior, parameters, geometry)
-    summary = model.summarize(parameters, batch, n_threads=n_threads)
-    held = Summary(model.collect(geometry, pseudo, shares).statistics, 0, pseudo.size)
-    return Start(prior, parameters, summary + held, held=pseudo.size)
-
-
-def held_rows(given: Given[Params], parameters: Params, batch: Batch, weights: Array, held: float) -> tuple[Batch, Array]:
-    """Return pseudo-rows of a given start that weigh `held` in all, and the share of each component in them."""
-    rows, shares = given.pseudo_rows(parameters, batch)
-    shares = shares * (weights / weights.sum())
-    size = shares.sum(axis=1)
-    kept = np.flatnonzero(size > 0.0)
-    return Batch(np.ascontiguousarray(rows[kept]), held * size[kept]), shares[kept] / size[kept, None]
 
 
 def _number_of_starts(rows: int, n_components: int, parameters: int) -> int:

@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import digamma
 
 from headwater.core.batch import Batch, SparseRows, drop_zeros
 from headwater.core.contracts import Inference, Record, Sampler, StartSettings
@@ -18,7 +19,7 @@ from headwater.core.statistics import HEAVIEST, Array
 from headwater.core.values import AnyArray, Index
 from headwater.families.multinomial import ONE_GROUP, Multinomial
 from headwater.families.multinomial_belief import contrast, separation
-from headwater.families.multinomial_geometry import Geometry
+from headwater.families.multinomial_geometry import Geometry, row_lengths
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
 from headwater.families.multinomial_soundness import find_statistics_problem
 from headwater.families.soundness import MOST_SHARE, MOST_WORDS, NEGATIVE, NO_PRIOR, TOO_MANY, exceeds, has_negative
@@ -181,6 +182,23 @@ class Topics(LatentFactors):
         statistics = replace(self.zeros(X.width), length=counts.sum(axis=0)[None], table=table)
         prior = self.prior(X.width)
         return prior, self.readout("mode", prior, statistics, 1.0)
+
+    def held_at(self, factors: Array, batch: Batch) -> tuple[TopicPrior, TopicParameters, TopicStatistics]:
+        """The expected words of a document of the usual length, in every topic."""
+        prior, parameters = self.prior(factors.shape[1]), self.given(factors)
+        alpha = prior.proportions
+        usual = max(float(batch.row_weights @ row_lengths(batch.X)) / batch.size, 1.0)
+        shares = alpha / alpha.sum()
+        tables = np.append(alpha, 1.0) * (digamma(usual + alpha.sum()) - digamma(alpha.sum()))  # which leave alpha as it is
+        statistics = TopicStatistics(
+            np.zeros(1),
+            shares,
+            usual * shares[None],
+            Table.of_dense(np.ascontiguousarray((usual * shares[:, None] * factors).T)),
+            tables if self.proportion_prior is None else np.zeros(self.n_topics + 1),
+            np.zeros(1),
+        )
+        return prior, parameters, statistics
 
     def contenders(self, batch: Batch, settings: StartSettings) -> list[StartSettings]:
         """Where it costs little, mean-field E-steps as well: they find topics hidden behind one that most documents share.

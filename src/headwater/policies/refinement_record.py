@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from headwater.core.statistics import Array
 from headwater.policies.search_settings import OPTIMISM_NATS
 
+LEAST_EXPECTED = -1e230  # nats a row, of a stream that began without rows
 SURPRISE_NATS = 0.02  # a row, by which new rows score less than reservoir rows did
 SURPRISE_Z = 5.0  # and standard errors
 START_LOOKS = 100.0  # extra E-steps for each of the first rows, twice as many as the warm-up has
@@ -69,6 +70,8 @@ class Refinement:
 
     def begin_at(self, rows: int, scores: Array, weights: Array, parameters: int) -> Refinement:
         """Return the record at a new reference, which was fitted to these reservoir rows: others should score less."""
+        if not len(scores):  # then nothing is expected
+            return replace(self, rows=rows, expected=LEAST_EXPECTED, deviation=0.0, score=0.0, weight=0.0)
         mean = float(weights @ scores / weights.sum())
         deviation = float(weights @ (scores - mean) ** 2 / weights.sum()) ** 0.5
         expected = mean - OPTIMISM_NATS * parameters / max(rows, 1) - 3.0 * deviation / len(scores) ** 0.5

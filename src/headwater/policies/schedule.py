@@ -15,7 +15,7 @@ MUCH_LATER = 7.0  # the same after a search that found nothing better
 def schedule_search(plan: Plan, stream: Stream) -> Stream:
     """Return the stream with the rows of its next search: thrice those seen, or a half-life later; at a batch's end."""
     record, drift = stream.records[REFINEMENT], stream.records.get(DRIFT)
-    seen, first = stream.rows, stream.base.progress.rows_seen
+    seen, first = stream.rows or plan.warm_up_rows, stream.base.progress.rows_seen
     if drift is not None and drift.last:  # count rows since the last alarm
         seen = max(seen - drift.last, plan.warm_up_rows)
     times = MUCH_LATER if record.content else LATER if record.contested else 1.0

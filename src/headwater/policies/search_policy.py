@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.batch import Batch
-from headwater.core.contracts import Start
+from headwater.core.contracts import NO_SCORES, Start
 from headwater.core.loop import finalize
 from headwater.core.match import refuse_numbers
 from headwater.core.plan import Plan
@@ -53,7 +53,7 @@ class SearchPolicy(Policy, Restates):
         """Hold the parameters of the start: the statistics are sums at them."""
         if RESERVOIR not in stream.records:
             return stream
-        scores = stream.model.log_likelihood(start.parameters, batch, plan.n_threads)
+        scores = stream.model.log_likelihood(start.parameters, batch, plan.n_threads) if len(batch) else NO_SCORES
         record = Refinement().begin_at(len(batch), scores, batch.row_weights, stream.model.rows_to_learn(plan.width))
         record = replace(record, rows=stream.progress.rows_seen)
         return schedule_search(plan, replace(stream, parameters=start.parameters).with_record(REFINEMENT, record))
@@ -90,7 +90,7 @@ class SearchPolicy(Policy, Restates):
     def on_read(self, plan: Plan, stream: Stream) -> Stream:
         """Search if the stream is a tenth longer than at the last search; after a surprise, earlier."""
         record = stream.records[REFINEMENT]
-        if RESERVOIR not in stream.records:
+        if RESERVOIR not in stream.records or (plan.starts_at_once and stream.rows < plan.warm_up_rows):
             return stream
         if stream.rows < (SURPRISED_READ_GROWTH if record.surprise else READ_GROWTH) * record.rows:
             return stream
