@@ -194,3 +194,14 @@ def test_counts_may_be_larger_than_whole_numbers_are(size):
     np.testing.assert_allclose(drawn, model.rates_[components], rtol=1e-6)
     table = hw.MixedMixture(2, columns={1: "poisson"}, warm_up=60, random_state=0).partial_fit(rows).partial_fit(rows)
     assert "600" not in str(table.health_) and np.isfinite(table.sample(3)[0].astype(float)).all()
+
+
+def test_words_of_algorithms_that_go_row_by_row_mean_batches_where_no_kernel_does():
+    rows = np.random.default_rng(0).poisson(3.0, size=(30, 2)).astype(float)
+    for word in ("soem", "boem", "online-vb", "quasi-bayes"):
+        assert not hw.PoissonMixture(2, algorithm=word)._make_learner(2).plan.sweeps
+        assert hw.GaussianMixture(2, algorithm=word)._make_learner(2).plan.sweeps
+        assert not hw.GaussianMixture(2, algorithm=word, resolution="auto")._make_learner(2).plan.sweeps
+    asked = hw.PoissonMixture(2, algorithm=hw.BayesianOnlineEM(batch_size=1), warm_up=10, random_state=0)
+    assert asked._make_learner(2).plan.sweeps  # as it was asked for
+    assert asked.partial_fit(rows).n_samples_seen_ == 30

@@ -267,6 +267,19 @@ def test_impute_gives_back_the_container_that_came_in(model, make, method):
     assert frame["name"].isna().tolist() == plain["name"].isna().tolist()  # which the model leaves out
 
 
+@pytest.mark.parametrize("kind", ["str", "string", pd.ArrowDtype(pa.string())], ids=["str", "string", "arrow"])
+def test_numbers_in_columns_of_text_are_filled_as_text(model, kind):
+    table = containers().astype({"age": kind, "visits": kind})
+    filled = model.impute(table)
+    assert list(filled.dtypes) == list(table.dtypes)
+    ages = filled["age"].astype(float)
+    np.testing.assert_allclose(ages, model.impute(containers())["age"].astype(float), rtol=1e-12)
+    numbers = people(300, seed=1)[["age", "height"]]
+    numbers.loc[::7, "age"] = np.nan
+    gaussian = hw.GaussianMixture(2, random_state=0).fit(numbers)
+    np.testing.assert_allclose(gaussian.impute(numbers.astype(kind)).astype(float), gaussian.impute(numbers), rtol=1e-12)
+
+
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_arrays_of_objects_and_lists_are_filled(model):
     rows = containers().to_numpy(dtype=object)

@@ -96,6 +96,14 @@ def test_many_columns_that_are_left_out_for_one_reason_are_told_in_one_sentence(
     assert len(shown) == 2
 
 
+def test_columns_that_are_neither_words_nor_numbers_are_told_what_is_learned():
+    table = pd.DataFrame({"x": [0.1, 0.4, 0.2], "day": pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-04"])})
+    with pytest.warns(
+        UserWarning, match="column 'day' is left out, since it holds timestamp.*; numbers, text and booleans are"
+    ):
+        hw.MixedMixture(1, warm_up=2, random_state=0).partial_fit(table)
+
+
 @pytest.mark.parametrize("missing", ["drop", "zero", "blank"])
 def test_gaps_of_columns_that_are_kept_as_they_are_stay(tmp_path, capsys, missing):
     """What was asked for is not done, and is said."""

@@ -120,7 +120,7 @@ def fit(
             learned = fit_on_cluster(start, data, reading, cluster, options, messages, seed=settings.seed, like=like)
         cost = learned.distributed_report_
     else:
-        from headwater.cli.support.stream_fit import fit_model
+        from headwater.cli.support.stream_fit import fit_model, no_warning_of_ids
 
         tables = type(start)._traits.takes_tables
         stream = reading.with_gaps(start).open_stream(data, seed=settings.seed, like=like, learns=True, tables=tables)
@@ -134,7 +134,8 @@ def fit(
             "passes": options.passes,
             "seed": settings.seed,
         }
-        learned = fit_model(start, algorithm, stream, options, messages, identity)
+        with no_warning_of_ids():
+            learned = fit_model(start, algorithm, stream, options, messages, identity)
         left_out = stream.rows_left_out
         print_left_out(stream)
     if outputs.output is not None:

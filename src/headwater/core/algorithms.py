@@ -338,6 +338,10 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
 
 DEFAULTS: dict[str, Algorithm] = {word: kind() for word, kind in ALGORITHMS.items()}
 
+IN_BATCHES: dict[str, Algorithm] = {
+    kind.word: kind(batch_size="auto") for kind in (SatoEM, BayesianOnlineEM, OnlineVB, QuasiBayes)
+}  # what words of algorithms that go row by row mean for a model that has no kernel for it
+
 
 def resolve(algorithm: str | Algorithm, model: Model, name: str, own: Mapping[str, Algorithm]) -> Algorithm:
     """Return the algorithm that a word or object names, or refuse it with the words that this model can be learned by.

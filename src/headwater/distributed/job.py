@@ -28,6 +28,7 @@ from headwater.estimators import race_stream
 from headwater.estimators.component_count import RACE
 from headwater.estimators.estimator_core import RESULTS, parameter_names
 from headwater.estimators.model_file import from_bytes, read
+from headwater.estimators.row_numbers import warn_of_row_numbers
 from headwater.estimators.runtime import Runtime
 from headwater.estimators.seeds import new_key
 
@@ -141,11 +142,12 @@ class Job:
         """Return the width of the model, from the first part that has rows."""
         problem: Unread | None = None
         for part, block in zip(self.plan.parts, self.plan.blocks, strict=True):
-            task = self.engine.make_model_task(tasks.measure_width, self.blank, part, block, self.plan.read_plan)
-            width = self.engine.compute(task, names=[part.name])
-            if isinstance(width, int):
-                return width
-            problem = problem or width
+            task = self.engine.make_model_task(tasks.look_at_columns, self.blank, part, block, self.plan.read_plan)
+            found = self.engine.compute(task, names=[part.name])
+            if isinstance(found, tasks.Columns):
+                warn_of_row_numbers(list(found.row_numbers), 5)
+                return found.width
+            problem = problem or found
         raise ValueError("there is nothing to learn: the data has no rows" if problem is None else problem.sentence)
 
     # One pass

@@ -59,6 +59,14 @@ class Outline:
 
 
 @dataclass(frozen=True)
+class Columns:
+    """The width of a model of some rows, and the names of columns that number them."""
+
+    width: int
+    row_numbers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class SampleSize:
     """Rows to sample from a part, from how many places of it, and the width that a model of them must have."""
 
@@ -167,14 +175,15 @@ def _climb_on_sample(model: StreamingEstimator, chunk: Chunk) -> None:
     model._runtime = runtime.restart(Start(begun.prior, end.parameters, counted))
 
 
-def measure_width(blank: bytes, functions: Functions, part: Part, block: object, read_plan: ReadPlan) -> object:
-    """Return the width of a model of this part, None if it has no rows, or why it cannot be read."""
+def look_at_columns(blank: bytes, functions: Functions, part: Part, block: object, read_plan: ReadPlan) -> object:
+    """Return what the columns of this part are, None if it has no rows, or why it cannot be read."""
     model = blank_from_bytes(blank, functions)
 
-    def read() -> int | None:
+    def read() -> Columns | None:
         for chunk in read_chunks(model, part, block, read_plan):
             check_companions(model, chunk)
-            return int(model._taken(True, **row_collection.by_sequence(first_rows(model, chunk)))[1].width)
+            width = int(model._taken(True, **row_collection.by_sequence(first_rows(model, chunk)))[1].width)
+            return Columns(width, tuple(model._row_numbers(chunk)))
         return None
 
     return _try_to_read(part, read)

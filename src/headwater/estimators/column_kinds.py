@@ -7,11 +7,10 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pyarrow as pa
 
-from headwater.core.statistics import Array
 from headwater.estimators.codebook import as_arrow
+from headwater.estimators.row_numbers import LEAST_ROWS, numbers_rows
 from headwater.io.read_errors import column_phrase, quote_names
 
 GAUSSIAN, POISSON, BERNOULLI, CATEGORICAL, IGNORED = "gaussian", "poisson", "bernoulli", "categorical", "ignore"
@@ -22,7 +21,6 @@ KINDS = (GAUSSIAN, CATEGORICAL, BERNOULLI, POISSON, *SKEWED, IGNORED)
 COUNTS = (POISSON, ZERO_POISSON)
 AMOUNTS = (ZERO_LOGNORMAL, ZERO_GAMMA)
 
-LEAST_ROWS = 50  # below which ids and free text are not distinguished from categories
 ID_SHARE = 0.8  # distinct values among the rows of such a column
 
 
@@ -32,7 +30,7 @@ def choose_kinds(columns: Sequence[object], names: Sequence[str], given: object,
     if twice is not None:
         raise ValueError(f"columns must have different names, got {twice!r} twice")
     chosen = _given_kinds(given, names)
-    kinds, left_out = [], defaultdict[tuple[str, str], list[str]](list)
+    kinds, left_out = [], defaultdict[tuple[str, bool | None], list[str]](list)
     for column, name in zip(columns, names, strict=True):
         if name in chosen:
             kinds.append(chosen[name])
@@ -40,21 +38,27 @@ def choose_kinds(columns: Sequence[object], names: Sequence[str], given: object,
         values = as_arrow(column, repr(name))
         kind, reason = _guess(values, capacity)
         if kind == IGNORED:
-            left_out[reason, CATEGORICAL if _is_text(values.type) else GAUSSIAN].append(name)
+            left_out[reason, _holds_words(values.type)].append(name)
         kinds.append(kind)
-    for (reason, other), some in left_out.items():
-        warnings.warn(_left_out(some, reason, other), UserWarning, stacklevel=2)
+    for (reason, words), some in left_out.items():
+        warnings.warn(_left_out(some, reason, words), UserWarning, stacklevel=2)
     if all(kind == IGNORED for kind in kinds):
         raise ValueError(f"no column is left to learn from, of {quote_names(names)}")
     return tuple(kinds)
 
 
-def _left_out(names: list[str], reason: str, other: str) -> str:
-    """Say why columns are left out, in one sentence for all that have the same reason."""
-    example = f"columns={{{names[0]!r}: {other!r}}} includes"
+def _left_out(names: list[str], reason: str, words: bool | None) -> str:
+    """Say why columns are left out, in one sentence for all that have the same reason, and what includes them.
+
+    `words` says whether they hold words; None, that they hold neither words nor numbers.
+    """
+    first = "it" if len(names) == 1 else "the first"
+    mend = f"columns={{{names[0]!r}: {CATEGORICAL if words else GAUSSIAN!r}}} includes {first}"
+    if words is None:
+        mend = "numbers, text and booleans are learned"
     if len(names) == 1:
-        return f"{column_phrase(names)} is left out, since {reason}; {example} it"
-    return f"{column_phrase(names)} are left out, since {reason.replace('it ', 'each ', 1)}; {example} the first"
+        return f"{column_phrase(names)} is left out, since {reason}; {mend}"
+    return f"{column_phrase(names)} are left out, since {reason.replace('it ', 'each ', 1)}; {mend}"
 
 
 def _given_kinds(given: object, names: Sequence[str]) -> dict[str, str]:
@@ -83,11 +87,11 @@ def _guess(column: pa.Array, capacity: int) -> tuple[str, str]:
         return IGNORED, "the first rows have no value there"
     if pa.types.is_boolean(kind):
         return BERNOULLI, ""
-    categorical = pa.types.is_dictionary(column.type) or _is_text(kind)
-    if not categorical and not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+    words = _holds_words(column.type)
+    if words is None:
         return IGNORED, f"it holds {kind}"
     distinct = len(values.unique())
-    if categorical:
+    if words:
         if distinct > capacity or (len(values) >= LEAST_ROWS and distinct > ID_SHARE * len(values)):
             return IGNORED, f"it has {distinct} different values in {len(values)} rows, as ids and free text do"
         return CATEGORICAL, ""
@@ -98,13 +102,14 @@ def _guess(column: pa.Array, capacity: int) -> tuple[str, str]:
     return GAUSSIAN, ""
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def numbers_rows(values: Array) -> bool:
-    """Return whether a column counts the rows, in equal steps of whole numbers; of few rows nothing is said."""
-    if len(values) < LEAST_ROWS:
-        return False
-    steps = np.diff(values)
-    return bool(steps[0] != 0 and (steps == steps[0]).all() and np.all(values == np.round(values)))
+def _holds_words(kind: pa.DataType) -> bool | None:
+    """Whether a type is one of words; not if it is one of numbers; None if it is neither."""
+    if (
+        pa.types.is_dictionary(kind)
+        or pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+    ):
+        return True
+    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return False if numeric or pa.types.is_null(kind) else None

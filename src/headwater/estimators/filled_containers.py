@@ -45,9 +45,12 @@ def _fill_pandas(X: pd.DataFrame, missing: NDArray[np.bool_], filled: Array) -> 
     for column in _gap_columns(missing):
         old, gaps = X.iloc[:, column], missing[:, column]
         values = filled[gaps, column]
-        kind = np.dtype(getattr(old.dtype, "numpy_dtype", old.dtype))  # of the values, where the type has a mask beside them
         new = old.array.copy()
-        new[gaps] = as_whole(values, kind) if kind.kind in "biu" else values.astype(kind)
+        if old.dtype.type is str:
+            new[gaps] = as_text(values)
+        else:
+            kind = np.dtype(getattr(old.dtype, "numpy_dtype", old.dtype))  # of values, where the type has a mask beside them
+            new[gaps] = as_whole(values, kind) if kind.kind in "biu" else values.astype(kind)
         result.isetitem(column, type(old)(new, index=old.index, name=old.name, dtype=old.dtype))
     return result
 
@@ -78,6 +81,11 @@ def _fill_arrow(X: pa.Table, missing: NDArray[np.bool_], filled: Array) -> pa.Ta
         new = compute.replace_with_mask(whole, pa.array(gaps), pa.array(values).cast(old.type, safe=False))
         result = result.set_column(column, X.schema.field(column), new)
     return result
+
+
+def as_text(values: AnyArray) -> list[str]:
+    """Return values for a column of text, which may hold numbers, too."""
+    return [str(value) for value in values.tolist()]
 
 
 def as_whole(values: Array, kind: np.dtype) -> AnyArray:

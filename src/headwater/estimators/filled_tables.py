@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
 from headwater.core.values import AnyArray, Rows
-from headwater.estimators.filled_containers import as_whole
+from headwater.estimators.filled_containers import as_text, as_whole
 from headwater.estimators.table_schema import TableSchema
 
 if TYPE_CHECKING:
@@ -62,7 +62,10 @@ def _fill_pandas(old: pd.Series, gaps: NDArray[np.bool_], values: AnyArray) -> p
         old = old.cat.add_categories(new) if new else old
     kind = getattr(old.dtype, "numpy_dtype", old.dtype)
     array = old.array.copy()
-    array[gaps] = _suited(values, kind) if isinstance(kind, np.dtype) else values.tolist()
+    if old.dtype.type is str:
+        array[gaps] = as_text(values)
+    else:
+        array[gaps] = _suited(values, kind) if isinstance(kind, np.dtype) else values.tolist()
     return type(old)(array, index=old.index, name=old.name, dtype=old.dtype)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithm import Algorithm
-from headwater.core.algorithms import Auto, resolve
+from headwater.core.algorithms import IN_BATCHES, Auto, resolve
 from headwater.core.contracts import Given, StartSettings
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
@@ -22,7 +22,9 @@ from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import learns_at_once, learns_by_chunk
 from headwater.estimators.describers.mixture import MixtureDescriber
 from headwater.estimators.parameters import check_parameters
+from headwater.estimators.row_numbers import find_row_numbers, warn_of_row_numbers
 from headwater.estimators.start_parameters import check_start_weight
+from headwater.estimators.traits import Taken
 from headwater.models.mixture import Mixture
 from headwater.policies.choose import mixture_policies
 from headwater.policies.reservoir_policy import LEAST_ROWS_EACH, kept_rows
@@ -93,7 +95,7 @@ class MixtureEstimator(AnomalyAnswers):
     ) -> Learner:
         """The learner of a mixture of this family; `modal` says whether the components' prior has a mode."""
         model = self._mixture_of(family)
-        algorithm = resolve(self.algorithm, model, name, {"auto": self._auto(family)})
+        algorithm = resolve(self.algorithm, model, name, self._own_algorithms(family))
         proper = (model.weight_concentration_prior or 1.0) >= 1.0
         if algorithm.readout == "mode" and not proper:
             raise ValueError(
@@ -131,6 +133,19 @@ class MixtureEstimator(AnomalyAnswers):
     def _mixture_of(self, family: AnyFamily) -> Mixture:
         """The mixture of components of this family."""
         return Mixture(self.n_components, family, self.weight_concentration_prior)
+
+    def _note_columns(self, X: Taken, reset: bool) -> None:
+        super()._note_columns(X, reset)
+        if reset:
+            warn_of_row_numbers(self._row_numbers(X), 6)
+
+    def _row_numbers(self, X: Taken) -> list[str]:
+        """Names of columns that number the rows; tables leave them out by themselves, and inputs of a target may be times."""
+        return [] if self._traits.takes_tables or self._traits.target_columns else find_row_numbers(X)
+
+    def _own_algorithms(self, family: AnyFamily) -> dict[str, Algorithm]:
+        """What words of algorithms mean for components of this family, where it is not what they mean for all."""
+        return {"auto": self._auto(family), **({} if family.sweeps_rows else IN_BATCHES)}
 
     def _auto(self, family: AnyFamily) -> Algorithm:
         """What algorithm "auto" is for components of this family."""

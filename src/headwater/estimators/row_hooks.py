@@ -72,6 +72,10 @@ class RowHooks(BaseEstimator, ABC):
         """Return the model with learned attributes that are not rounded to the type of its rows."""
         return self
 
+    def _row_numbers(self, X: Taken) -> list[str]:
+        """Names of columns that number the rows, where a model should not learn them."""
+        return []
+
     def _check_merge(self, other: Self) -> None:
         """Refuse to be merged with another model of this class, where more than parameters must agree."""
 

@@ -17,7 +17,7 @@ from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
 from headwater.families.columns import PRIOR_ROWS, ColumnFamily, column_means, fill_gaps, mark_gaps, split_gaps, spread_guess
-from headwater.families.components import ComponentStatistics
+from headwater.families.components import ComponentStatistics, sum_rows
 from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
 from headwater.families.discrete_entries import FlagEntries
 from headwater.families.geometry import RowGeometry
@@ -91,7 +91,7 @@ class Bernoulli(ColumnFamily[BetaPrior, BernoulliStatistics, BernoulliParameters
 
     def collect(self, parameters: BernoulliParameters, X: Matrix, responsibilities: Array) -> BernoulliStatistics:
         values, seen = split_gaps(X)
-        count, shares = responsibilities.sum(axis=0), responsibilities.T
+        count, shares = sum_rows(responsibilities), responsibilities.T
         rows = shares @ seen if seen.size else np.repeat(count[:, None], X.shape[1], axis=1)
         return BernoulliStatistics.of(count, rows, shares @ values)
 

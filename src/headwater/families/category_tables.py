@@ -22,7 +22,7 @@ from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
 from headwater.families.category_entries import CategoryEntries
 from headwater.families.columns import PRIOR_ROWS
-from headwater.families.components import ComponentStatistics
+from headwater.families.components import ComponentStatistics, sum_rows
 from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
 from headwater.families.family import Family
 from headwater.families.geometry import Geometry, RowGeometry
@@ -105,7 +105,7 @@ class CategoryTables(Family[CategoryPrior, CategoryStatistics, CategoryParameter
         return found
 
     def collect(self, parameters: CategoryParameters, X: Array, responsibilities: Array) -> CategoryStatistics:
-        return CategoryStatistics.of(responsibilities.sum(axis=0), self._count(X, responsibilities))
+        return CategoryStatistics.of(sum_rows(responsibilities), self._count(X, responsibilities))
 
     def readout(self, name: str, prior: CategoryPrior, totals: CategoryStatistics) -> CategoryParameters:
         """The predictive probability of one row is that at the mean."""

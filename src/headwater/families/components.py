@@ -37,6 +37,11 @@ class ComponentStatistics(Statistics):
         return float(self.count.sum())
 
 
+def sum_rows(shares: Array) -> Array:
+    """Return the sums (K,) of the shares (n, K) of rows: by a product, since NumPy adds up short rows ten times slower."""
+    return np.asarray(np.ones(len(shares)) @ shares)
+
+
 def select_components(record: Record, order: Index, shared: Collection[str] = ()) -> Record:
     """Return a record of some of the components, in this order; `shared` names the arrays that are those of all of them."""
     if isinstance(record, np.ndarray):

@@ -181,7 +181,7 @@ class Family(FamilyCore[Prior, Stats, Params]):
                     scores[rows] = found
                 if responsibilities.size:
                     responsibilities[rows] = shares
-            weighted = shares * weights[rows, None] if learning else shares
+            weighted = shares * weights[rows, None] if learning and batch.weights.size else shares
             return score, collect(parameters, X, weighted) if learning else None
 
         done = run_slabs(work, len(batch), n_threads)
@@ -195,9 +195,14 @@ class Family(FamilyCore[Prior, Stats, Params]):
         """Make passes over few rows in a kernel; None, by default, if there is none and the loop makes them."""
         return None
 
-    def can_sweep(self, prior: Prior) -> bool:
-        """Whether rows are learned one by one in a kernel (see `SweepsRows`); else there is a readout for each row."""
+    @property
+    def sweeps_rows(self) -> bool:
+        """Whether there is a kernel that learns rows one by one (see `SweepsRows`)."""
         return hasattr(self, "sweep")
+
+    def can_sweep(self, prior: Prior) -> bool:
+        """Whether this kernel knows such a prior; else there is a readout for each row."""
+        return self.sweeps_rows
 
     # Rows with gaps
 

@@ -23,7 +23,7 @@ from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
 from headwater.families.columns import PRIOR_ROWS, ColumnFamily, column_means, fill_gaps, mark_gaps
-from headwater.families.components import ComponentStatistics
+from headwater.families.components import ComponentStatistics, sum_rows
 from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
 from headwater.families.geometry import RowGeometry
 from headwater.families.log_normal import find_record_problem, log_values
@@ -117,7 +117,7 @@ class GammaColumns(ColumnFamily[GammaColumnsPrior, GammaStatistics, GammaParamet
         seen = ~np.isnan(values)
         values, logs = np.where(seen, values, 0.0), np.where(seen, logs, 0.0)
         shares = responsibilities.T
-        return GammaStatistics.of(responsibilities.sum(axis=0), shares @ seen, shares @ values, shares @ logs)
+        return GammaStatistics.of(sum_rows(responsibilities), shares @ seen, shares @ values, shares @ logs)
 
     def belief(self, prior: GammaColumnsPrior, totals: GammaStatistics) -> tuple[Array, Array, Array]:
         """Return rows, sums and sums of logarithms (K, d) of the belief."""

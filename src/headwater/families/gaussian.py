@@ -111,6 +111,11 @@ class Gaussian(GaussianSweeps):
         return self.reg_covar > 0.0
 
     @property
+    def sweeps_rows(self) -> bool:
+        """Whether there is a kernel that learns rows one by one: not for rounded columns."""
+        return self.resolution is None
+
+    @property
     def rows_to_tell_apart(self) -> int:
         """The rows below which a start misses some of many components."""
         return ROWS_EACH * self.n_components

@@ -61,8 +61,12 @@ class SpreadGaussian(Gaussian):
             return None
         return super().climb(name, prior, concentration, batch, passes, tol, before, totals)
 
+    @property
+    def sweeps_rows(self) -> bool:
+        """Whether there is a kernel: not for tied covariances, whose constant it does not know."""
+        return self.has_own_moments and super().sweeps_rows
+
     def can_sweep(self, prior: GaussianPrior) -> bool:
-        """Whether a kernel learns rows one by one: not by tied covariances, whose constant it does not know."""
         return self.has_own_moments and super().can_sweep(prior)
 
     def refine_prior(

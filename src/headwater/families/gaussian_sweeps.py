@@ -67,8 +67,12 @@ class GaussianSweeps(GaussianComponents):
         refuse_singular(singular, prior)
         return log_weights, parameters, trace[:made], converged
 
+    @property
+    @abstractmethod
+    def sweeps_rows(self) -> bool:
+        """Whether there is a kernel: not for rounded columns."""
+
     def can_sweep(self, prior: GaussianPrior) -> bool:
-        """Whether there is a kernel for such a prior: that of rounded columns is read out row by row."""
         return not is_rounded(prior)
 
     def sweep(

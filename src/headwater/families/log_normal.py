@@ -18,7 +18,7 @@ from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
 from headwater.families.columns import PRIOR_ROWS, ColumnFamily, column_means, fill_gaps, mark_gaps
-from headwater.families.components import ComponentStatistics
+from headwater.families.components import ComponentStatistics, sum_rows
 from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
 from headwater.families.geometry import RowGeometry
 from headwater.families.positive_entries import LogNormalEntries
@@ -121,7 +121,7 @@ class LogNormal(ColumnFamily[LogNormalPrior, LogNormalStatistics, LogNormalParam
         logs = log_values(X)
         seen = ~np.isnan(logs)
         logs, shares = np.where(seen, logs, 0.0), responsibilities.T
-        return LogNormalStatistics.of(responsibilities.sum(axis=0), shares @ seen, shares @ logs, shares @ np.square(logs))
+        return LogNormalStatistics.of(sum_rows(responsibilities), shares @ seen, shares @ logs, shares @ np.square(logs))
 
     def belief(self, prior: LogNormalPrior, totals: LogNormalStatistics) -> LogNormalBelief:
         """Return the belief that prior and totals make."""

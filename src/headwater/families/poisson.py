@@ -18,7 +18,7 @@ from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
 from headwater.families.columns import PRIOR_ROWS, ColumnFamily, column_means, fill_gaps, mark_gaps, split_gaps, spread_guess
-from headwater.families.components import ComponentStatistics
+from headwater.families.components import ComponentStatistics, sum_rows
 from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
 from headwater.families.discrete_entries import NegativeBinomialEntries, PoissonEntries
 from headwater.families.entry_law import EntryLaw
@@ -134,7 +134,7 @@ class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | Ga
             times = responsibilities.T @ (exposure * seen)
         else:
             times = np.repeat(responsibilities.T @ exposure, counts.shape[1], axis=1)
-        return PoissonStatistics.of(responsibilities.sum(axis=0), times, responsibilities.T @ counts)
+        return PoissonStatistics.of(sum_rows(responsibilities), times, responsibilities.T @ counts)
 
     def readout(self, name: str, prior: GammaPrior, totals: PoissonStatistics) -> PoissonParameters | GammaBelief:
         shape, rate = self.belief(prior, totals)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
@@ -19,7 +20,7 @@ from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array, Statistics
 from headwater.core.values import Index, Matrix, Values
 from headwater.families.capabilities import AnswersGaps
-from headwater.families.components import ComponentStatistics
+from headwater.families.components import ComponentStatistics, sum_rows
 from headwater.families.conditional_law import ConditionalLaw, Mask
 from headwater.families.family import AnyFamily, Family
 from headwater.families.geometry import RowGeometry
@@ -38,9 +39,15 @@ class Block:
     family: AnyFamily
     columns: tuple[int, ...]
 
+    @cached_property
+    def _places(self) -> Index | slice:
+        """The columns, as a slice where they are side by side: that is copied faster."""
+        first, beyond = min(self.columns), max(self.columns) + 1
+        return slice(first, beyond) if self.columns == tuple(range(first, beyond)) else np.array(self.columns)
+
     def rows(self, X: Array) -> Matrix:
         """Return the columns of the block, as rows with gaps if some values are NaN and the family takes gaps."""
-        rows = np.ascontiguousarray(X[:, self.columns])
+        rows = np.ascontiguousarray(X[:, self._places])
         return GappedRows.of(rows) if self.family.takes_gaps and np.isnan(rows).any() else rows
 
 
@@ -238,7 +245,7 @@ class Product(Family[ProductPrior, ProductStatistics, ProductParameters]):
     def collect(self, parameters: ProductParameters, X: Array, responsibilities: Array) -> ProductStatistics:
         parts = zip(self.blocks, parameters.blocks, self.prepare(X), strict=True)
         blocks = tuple(block.family.collect(one, rows, responsibilities) for block, one, rows in parts)
-        return ProductStatistics.of(responsibilities.sum(axis=0), blocks)
+        return ProductStatistics.of(sum_rows(responsibilities), blocks)
 
     def collect_seeds(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> ProductStatistics:
         blocks = tuple(

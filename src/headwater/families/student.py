@@ -22,7 +22,14 @@ from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
 from headwater.core.values import Index, Matrix, Values
 from headwater.families import gaussian_soundness as soundness
-from headwater.families.components import find_near, find_supported, recombine_components, replace_components, select_components
+from headwater.families.components import (
+    find_near,
+    find_supported,
+    recombine_components,
+    replace_components,
+    select_components,
+    sum_rows,
+)
 from headwater.families.conditional_law import ConditionalLaw
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep, log_densities_by_estep
 from headwater.families.gaussian import Gaussian
@@ -199,7 +206,7 @@ class Student(Family[StudentPrior, StudentStatistics, StudentParameters]):
         """Return statistics of complete rows whose expected precisions (n, K), and their expected logarithms, are known."""
         found = collect_by_estep(self.engine, parameters, Batch(X), np.ascontiguousarray(responsibilities * factors))
         tails = np.einsum("nk,nk->k", responsibilities, log_factors - factors)
-        return StudentStatistics.of(responsibilities.sum(axis=0), found.count, found.first, found.second, tails)
+        return StudentStatistics.of(sum_rows(responsibilities), found.count, found.first, found.second, tails)
 
     def estep(
         self,

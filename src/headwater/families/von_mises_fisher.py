@@ -17,7 +17,7 @@ from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
 from headwater.families.bessel import LARGEST_ARGUMENT, solve_bessel_ratio
-from headwater.families.components import ComponentStatistics
+from headwater.families.components import ComponentStatistics, sum_rows
 from headwater.families.direction_sampling import sample_directions
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family
 from headwater.families.geometry import ROWS_EACH, Geometry, RowGeometry
@@ -158,11 +158,11 @@ class VonMisesFisher(Family[DirectionPrior, DirectionStatistics, DirectionParame
     def collect(self, parameters: DirectionParameters, X: Matrix, responsibilities: Array) -> DirectionStatistics:
         """Return total statistics of rows."""
         if X.dtype == np.float64:
-            return DirectionStatistics.of(responsibilities.sum(axis=0), responsibilities.T @ X)
+            return DirectionStatistics.of(sum_rows(responsibilities), responsibilities.T @ X)
         resultant, shares = np.zeros((self.n_components, X.shape[1])), responsibilities.astype(np.float32)
         for at in range(0, len(X), BLOCK_ROWS):  # sums of float32 stay short
             resultant += shares[at : at + BLOCK_ROWS].T @ X[at : at + BLOCK_ROWS]
-        return DirectionStatistics.of(responsibilities.sum(axis=0), resultant)
+        return DirectionStatistics.of(sum_rows(responsibilities), resultant)
 
     def estep(
         self,

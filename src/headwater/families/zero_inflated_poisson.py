@@ -18,7 +18,7 @@ from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
 from headwater.families.columns import PRIOR_ROWS, ColumnFamily, column_means, fill_gaps, mark_gaps
-from headwater.families.components import ComponentStatistics
+from headwater.families.components import ComponentStatistics, sum_rows
 from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
 from headwater.families.geometry import RowGeometry
 from headwater.families.log_normal import find_record_problem
@@ -137,7 +137,7 @@ class ZeroInflatedPoisson(ColumnFamily[ZeroInflatedPoissonPrior, ZeroInflatedPoi
         others = shares @ (values > 0.0)
         chance = np.exp(parameters.log_others + self._log_none(parameters) - self.log_empty(parameters))
         active = others + chance * np.maximum(seen - others, 0.0)
-        return ZeroInflatedPoissonStatistics.of(responsibilities.sum(axis=0), seen, active, events)
+        return ZeroInflatedPoissonStatistics.of(sum_rows(responsibilities), seen, active, events)
 
     def belief(
         self, prior: ZeroInflatedPoissonPrior, totals: ZeroInflatedPoissonStatistics

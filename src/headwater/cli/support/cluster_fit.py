@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from inspect import signature
@@ -18,6 +19,8 @@ from headwater.cli.support.options import MessageOptions, ReadOptions
 from headwater.cli.support.progress import cluster_progress_bar
 from headwater.cli.support.provenance import write_model
 from headwater.cli.support.signals import remove_parts_on_stop, undo_on_stop
+from headwater.cli.support.stream_fit import LEAVE_OUT_IDS
+from headwater.estimators.row_numbers import NUMBERS_ROWS
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
@@ -49,6 +52,7 @@ def fit_on_cluster(
         _end_workers_on_stop(),
         remove_parts_on_stop(options.checkpoint) if options.checkpoint is not None else nullcontext(),
         cluster.connect_client() as client,
+        _refuse_ids(not reading.columns and like is None),
     ):
         return headwater.distributed.fit(
             model,
@@ -63,6 +67,17 @@ def fit_on_cluster(
             watch=watch,
             **arguments,
         )
+
+
+@contextmanager
+def _refuse_ids(refuse: bool) -> Iterator[None]:
+    """Refuse columns that number the rows, of which models warn; or pass over the warning, if they were asked for."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error" if refuse else "ignore", message=f".*{NUMBERS_ROWS}", category=UserWarning)
+        try:
+            yield
+        except UserWarning as warning:
+            raise usage_error(f"{str(warning).split(':')[0]}: {LEAVE_OUT_IDS}") from None
 
 
 @contextmanager

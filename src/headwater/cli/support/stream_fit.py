@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from headwater.checkpoints import Checkpoint, Position
 from headwater.cli.support.continued_data import match_stages, records_of
@@ -19,8 +18,8 @@ from headwater.cli.support.options import MessageOptions
 from headwater.cli.support.progress import Watch, progress_bar, share_of_bytes_read
 from headwater.cli.support.signals import Stop, defer_stop, remove_parts_on_stop
 from headwater.core.chunk import Chunk
-from headwater.estimators.column_kinds import numbers_rows
 from headwater.estimators.component_count import end_warm_up
+from headwater.estimators.row_numbers import NUMBERS_ROWS, find_row_numbers
 from headwater.io.recipes.table_sequences import whole_sequences
 from headwater.io.row_collection import by_sequence, collect_rows
 
@@ -102,16 +101,22 @@ def fit_all_rows(
     return model.fit(**together)
 
 
+LEAVE_OUT_IDS = "leave it out by --exclude, or name all columns to learn from by --columns"
+
+
 def refuse_ids(stream: Stream, chunk: Chunk) -> None:
     """Refuse columns that number the rows, which a model of numbers would learn, unless they were asked for."""
-    if stream.has_chosen_columns or chunk.columns is None or not isinstance(chunk.X, np.ndarray) or chunk.X.ndim != 2:
-        return
-    for name, values in zip(chunk.columns, chunk.X.T, strict=True):
-        if values.dtype.kind == "f" and numbers_rows(values):
-            raise usage_error(
-                f"column {name!r} numbers the rows, as ids do: leave it out by --exclude, or name all columns to learn from by "
-                f"--columns"
-            )
+    found = [] if stream.has_chosen_columns else find_row_numbers(chunk)
+    if found:
+        raise usage_error(f"column {found[0]!r} {NUMBERS_ROWS}: {LEAVE_OUT_IDS}")
+
+
+@contextmanager
+def no_warning_of_ids() -> Iterator[None]:
+    """Pass over the warning of a model: columns that number the rows are refused here, or were asked for."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=f".*{NUMBERS_ROWS}", category=UserWarning)
+        yield
 
 
 def _check_and_watch(model: StreamingEstimator, stream: Stream, watch: Watch) -> Iterator[Chunk]:
