@@ -299,3 +299,27 @@ def test_a_large_model_that_waits_does_not_lead():
     merged = hw.merge([waiting, model])
     assert merged.merge_report_.reference == 1
     assert merged.n_samples_seen_ == 1200
+
+
+def test_models_whose_sum_is_not_finite_are_not_merged():
+    """Each of them is finite, by less than a factor of two."""
+    rows = np.random.default_rng(0).normal(size=(30, 2))
+    refused = 0
+    for power in np.arange(-53.0, -52.5, 0.05):
+        start = hw.GaussianMixture(1, scale_columns=True, warm_up=20, random_state=0, algorithm="online-vb")
+        start.partial_fit(10.0**power * rows)
+        try:
+            with np.errstate(all="ignore"):
+                parts = [start.branch().partial_fit(np.full((300, 2), size)) for size in (0.9e100, 0.89e100)]
+        except ValueError as error:
+            assert "not finite" in str(error)
+            continue
+        try:
+            with np.errstate(all="ignore"):
+                merged = hw.merge(parts)
+        except ValueError as error:
+            assert str(error).startswith("models must have learned values and weights that are not too far apart")
+            refused += 1
+        else:
+            assert np.isfinite(merged.means_).all()
+    assert refused

@@ -129,3 +129,15 @@ def test_a_group_that_lacks_a_column_can_have_errors_with_covariances():
     rows = NoisyRows.of_errors(GappedRows(np.zeros((2, 2)), np.array([[True, False], [False, False]])), COVARIANCES[:2])
     left = remove_noise(True, rows, np.array([1.0, 0.0]), np.zeros((2, 2)))
     assert np.isfinite(left).all() and np.abs(left).max() < 1e-9
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize("estimator", [hw.BayesianGaussianMixture, hw.GaussianMixture])
+def test_columns_of_all_sizes_can_have_errors(estimator, kind):
+    for seed in (0, 8, 15):
+        rng = np.random.default_rng(seed)
+        rows = rng.normal(size=(30, 4)) * 10.0 ** np.linspace(-50, 90, 4)
+        for size in (0.0, 1e20):
+            model = estimator(n_components=2, covariance_type=kind, random_state=0).fit(rows, noise=size * rng.random((30, 4)))
+            assert np.isfinite(model.means_).all() and np.isfinite(model.weights_).all()
+            assert np.isfinite(model.score_samples(rows)).all()

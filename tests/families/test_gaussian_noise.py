@@ -136,3 +136,17 @@ def test_a_start_takes_the_errors_off(matrix):
     known = observed if matrix else np.diag(observed)
     least = remove_noise(matrix, NoisyRows.of_errors(true, noise * 100), np.ones(20000), known)
     np.testing.assert_allclose(least, 0.1 * known, rtol=1e-6, atol=1e-12)
+
+
+def test_errors_are_taken_off_each_column_in_its_own_units():
+    """Columns may differ by more than numbers can bear when they are compared as they are."""
+    units = 10.0 ** np.linspace(-50.0, 90.0, 4)
+    root = np.random.default_rng(0).normal(size=(4, 4))
+    covariance, noise = root @ root.T, np.full((500, 4), 0.05)
+    plain = remove_noise(True, NoisyRows.of_errors(np.zeros((500, 4)), noise), np.ones(500), covariance)
+    scaled = NoisyRows.of_errors(np.zeros((500, 4)), noise * units**2)
+    found = remove_noise(True, scaled, np.ones(500), covariance * units * units[:, None])
+    np.testing.assert_allclose(found / units / units[:, None], plain, rtol=1e-9, atol=1e-12)
+    most = NoisyRows.of_errors(np.zeros((500, 4)), noise * [1e120, 0.0, 0.0, 0.0])  # larger than rows spread: not believed
+    found = remove_noise(True, most, np.ones(500), np.eye(4))
+    np.testing.assert_allclose(found, np.diag([0.1, 1.0, 1.0, 1.0]), atol=1e-9)

@@ -156,6 +156,15 @@ def test_a_refined_stream_that_was_saved_without_its_rows_can_be_loaded():
     assert again.n_samples_seen_ == 300
 
 
+@pytest.mark.parametrize("kind", [hw.GaussianMixture, hw.RegressionMixture, hw.BayesianGaussianMixture])
+def test_models_of_squares_that_are_too_small_can_be_loaded(kind):
+    """The products of such squares with light weights are zero, while those of the values are not."""
+    rows = 1e-120 * RNG.normal(size=(70, 4))
+    for learn in ("partial_fit", "fit", "warm_start_from"):
+        model = getattr(blank(kind, "auto"), learn)(**CHUNKS[kind](rows), sample_weight=np.full(70, 1e-100))
+        assert model_file.from_bytes(model_file.to_bytes(model)).n_features_in_ == model.n_features_in_
+
+
 OPTIONS = ({"parts": 2}, {"half_life": 50.0}, {"reservoir": 100}, {"half_life": "auto"}, {"n_components": "auto"})
 
 
@@ -265,6 +274,20 @@ def test_rows_that_are_kept_for_nothing_are_refused():
     header = {**header, "state": {**header["state"], "healing": None}}
     with pytest.raises(Damaged, match="does not say how"):
         model_file.from_bytes(container.to_bytes(header, arrays))
+
+
+@pytest.mark.parametrize("kind", ["events", "flags", "gaussian", "background"])
+@pytest.mark.parametrize("place", ["reservoir/sample/batch", "buffer"])
+def test_kept_rows_without_a_value_are_refused(kind, place):
+    """Rows that say nothing are left out when they are learned; a search on such rows alone would restate a base to nothing."""
+    warm_up = 500 if place == "buffer" else 60
+    header, arrays = made_up_files.packed(made_up_files.with_gaps_or_errors(kind, {"warm_up": warm_up}))
+    name = f"state/{place}/X/values"
+    for rows in (slice(None), slice(3, 4)):
+        values = arrays[name].copy()
+        values[rows] = np.nan
+        with pytest.raises(Damaged, match="holds rows without a value, which no stream keeps"):
+            model_file.from_bytes(remade(header, arrays, name, values))
 
 
 def test_widths_that_no_number_of_symbols_makes_are_refused():
@@ -409,6 +432,8 @@ def test_files_with_numbers_of_algorithms_beyond_all_limits_are_refused(name, al
 
 
 def test_weights_beyond_all_limits_are_refused():
+    with pytest.raises(ValueError, match="weight must leave the rows a weight of at least 1e-300, got 1e-06 of 8e-299"):
+        hw.GaussianMixture(2).warm_start_from(rows_of("ties", 80, 2), sample_weight=np.full(80, 1e-300), weight=1e-6)
     model = hw.GaussianMixture(2, random_state=0)
     with pytest.raises(ValueError, match="sample_weight must be 0 or at least 1e-300, got 1e-305: scale the weights up"):
         model.partial_fit(rows_of("ties", 80, 2), sample_weight=np.full(80, 1e-305))

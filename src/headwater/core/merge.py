@@ -8,7 +8,7 @@ from functools import reduce
 from operator import add
 
 from headwater.core.delta import Delta, grow_base, since_base
-from headwater.core.loop import finalize
+from headwater.core.loop import MOST_CHECKED, finalize
 from headwater.core.plan import Plan
 from headwater.core.state import State, Stream
 from headwater.core.steps import refresh
@@ -30,6 +30,10 @@ def combine(plan: Plan, states: Sequence[State]) -> tuple[Stream, tuple[int, ...
     merged, repaired = grow(plan, streams[0], reduce(add, map(since_base, streams)))
     if merged is not streams[0] and merged.model.find_problem(merged.statistics, plan.width):
         merged = _average_streams(plan, merged, streams)
+    if not merged.statistics.is_finite(MOST_CHECKED):
+        raise ValueError(
+            "models must have learned values and weights that are not too far apart: the sum of what they learned is not finite"
+        )
     for policy in plan.policies:
         merged = policy.merge(plan, merged, streams, shared=True)
     return merged, repaired

@@ -34,7 +34,7 @@ from headwater.estimators.calls import call_like_inherited, learns
 from headwater.estimators.changed_settings import refuse_algorithm, refuse_priors, refuse_shapes
 from headwater.estimators.component_count import GIVEN, RACE, choose, with_choice
 from headwater.estimators.reading import Reading
-from headwater.estimators.refused_rows import refuse_batch_algorithm, refuse_gaps, telling_rows
+from headwater.estimators.refused_rows import refuse_batch_algorithm, refuse_gaps, refuse_no_weight, telling_rows
 from headwater.estimators.row_hooks import RowHooks
 from headwater.estimators.runtime import Runtime
 from headwater.estimators.seeds import new_key
@@ -342,6 +342,7 @@ class EstimatorCore(RowHooks):
         if len(batch) < self._n_labels:
             raise ValueError(f"the sample must have at least {self._n_labels} rows, one for each component, got {len(batch)}")
         refuse_batch_algorithm(learner)
+        refuse_no_weight(weight, batch)
         key = new_key(self)
         race, learner = choose(self, batch, learner, key, going_on=False) if self._choice == RACE else (None, learner)
         runtime = Runtime.start_on(learner, key, batch, float(weight), self._given_parameters())

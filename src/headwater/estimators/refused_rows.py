@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from headwater.core.batch import Batch, without_empty
 from headwater.core.learner import Learner
+from headwater.core.statistics import LIGHTEST
 from headwater.families.regression import Regression
 from headwater.families.regression_gaps import NO_CLOSED_FORM
 
@@ -38,3 +39,9 @@ def refuse_batch_algorithm(learner: Learner) -> None:
             f"algorithm {learner.algorithm.word!r} needs all rows at once: call fit, or stream with its online twin "
             f"{learner.algorithm.twin!r}"
         )
+
+
+def refuse_no_weight(weight: float, batch: Batch) -> None:
+    """Refuse to count rows for so little that they would not be there."""
+    if weight * batch.size < LIGHTEST:
+        raise ValueError(f"weight must leave the rows a weight of at least {LIGHTEST:g}, got {weight:g} of {batch.size:g}")

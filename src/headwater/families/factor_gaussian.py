@@ -36,6 +36,7 @@ from headwater.families.gaussian_parameters import make_parameters as make_gauss
 from headwater.families.gaussian_prior import LEAST_SPREAD, MEAN_ROWS
 from headwater.families.geometry import Geometry, within_spread
 from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, TOLERANCE, exceeds
+from headwater.families.triangles import invert_triangles
 from headwater.kernels.parallel import one_blas_thread
 
 NOISE_ROWS = 3.0  # degrees of freedom of the prior of the noise, as of diagonal covariances
@@ -293,4 +294,4 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
     def precisions_cholesky(self, parameters: FactorParameters) -> Array:
         """Upper triangular factors of the precisions (K, d, d)."""
         lower = np.linalg.cholesky(self.covariances(parameters))
-        return np.swapaxes(np.linalg.inv(lower), 1, 2).copy()
+        return np.swapaxes(invert_triangles(np.asarray(lower, dtype=np.float64)), 1, 2).copy()

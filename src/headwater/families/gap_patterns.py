@@ -8,6 +8,7 @@ import numpy as np
 
 from headwater.core.statistics import Array
 from headwater.families.conditional_law import Mask, Places
+from headwater.families.triangles import invert_triangles
 
 MOST_BITS = 52  # columns whose pattern is a whole number that a float64 holds
 SHARED_ROWS = 8  # rows of a pattern, on average, from which a product for each pattern is cheaper than one for each row
@@ -52,7 +53,7 @@ def find_groups(missing: Mask, factor: Array, white: Array, means: Array) -> lis
         columns = np.nonzero(missing[rows])[1].reshape(len(rows), size)
         _, first, which = np.unique(codes[rows], return_index=True, return_inverse=True)
         basis, triangle = np.linalg.qr(np.moveaxis(factor[:, :, columns[first]], 2, 0))  # (U, K, d, m), (U, K, m, m)
-        root = np.linalg.inv(triangle)
+        root = invert_triangles(triangle)
         explained = _explained(basis, which, white[:, rows])
         white[:, rows] -= np.swapaxes(_unexplained(basis, which, explained), 0, 1)
         centre = np.moveaxis(means[:, columns], 0, 1) - (root[which] @ explained[..., None])[..., 0]

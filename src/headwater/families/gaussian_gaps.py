@@ -22,6 +22,7 @@ from headwater.families.gaussian_records import (
     GaussianStatistics,
 )
 from headwater.families.posterior import posterior
+from headwater.families.triangles import invert_triangles
 from headwater.kernels.gaps import sort_by_gaps
 from headwater.kernels.gaussian_gap_columns import estep_columns_gaps
 from headwater.kernels.gaussian_gaps import estep_matrix_gaps
@@ -285,7 +286,7 @@ def column_constants(parameters: GaussianParameters) -> Array:
 def row_variances(factor: Array) -> Array:
     """Return the variances (K, d) of components with these inverse Cholesky factors (K, d, d)."""
     try:
-        root = np.linalg.inv(factor)
+        root = invert_triangles(factor)
     except np.linalg.LinAlgError:  # a trial of a search may be invalid, and then scores NaN
         return np.full(factor.shape[:2], np.inf)
     return np.einsum("kij,kij->ki", root, root)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
 from headwater.families.gaussian_records import GaussianParameters, GaussianPrior
+from headwater.families.triangles import invert_triangles
 
 if TYPE_CHECKING:
     from headwater.families.gaussian import Gaussian
@@ -39,7 +40,7 @@ def make_parameters(matrix: bool, origin: Array, centred: Array, factor: Array) 
 
 def covariance_matrices(parameters: GaussianParameters) -> Array:
     """Return covariances from factors that are matrices."""
-    root = np.linalg.inv(parameters.factor)
+    root = invert_triangles(parameters.factor)
     return np.asarray(root @ np.swapaxes(root, -1, -2))
 
 
@@ -48,7 +49,7 @@ def sample_rows(matrix: bool, parameters: GaussianParameters, components: NDArra
     k = len(parameters.means)
     noise = rng.standard_normal((len(components), parameters.means.shape[1]))
     if matrix:
-        root = np.linalg.inv(parameters.factor)
+        root = invert_triangles(parameters.factor)
         root = np.broadcast_to(root, (k, *root.shape[-2:]))
         for one in range(k):
             rows = components == one

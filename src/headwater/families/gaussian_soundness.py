@@ -16,6 +16,7 @@ from headwater.families.gaussian_records import (
 )
 from headwater.families.soundness import (
     INDEFINITE,
+    LEAST_SQUARE,
     MOST_DRIFTED,
     MOST_ROWS,
     NO_MASSES,
@@ -48,7 +49,7 @@ def find_statistics_problem(record: GaussianStatistics, kind: str) -> str:
     if kind == "tied":
         return INDEFINITE if has_indefinite(second - first.T @ means, np.abs(second).max()) else ""
     # Statistics that move between components leave rounding errors of the size of the largest.
-    largest = np.abs(second).max(axis=0)
+    largest = np.maximum(np.abs(second).max(axis=0), LEAST_SQUARE)
     if second.ndim == 3:
         return INDEFINITE if has_indefinite(second - first[:, :, None] * means[:, None, :], largest.max()) else ""
     return INDEFINITE if np.any(second - first * means < -TOLERANCE * largest) else ""

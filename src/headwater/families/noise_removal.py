@@ -9,6 +9,7 @@ from headwater.core.statistics import Array
 
 LEAST_LEFT = 0.1  # of the variance of a group that a start leaves to the rows when it takes the errors off
 ROUNDING = 1e-12  # of the largest variance: less is no spread
+MOST_ERRORS = 1e3  # times the variance of a column, so that products of larger errors do not hide other columns
 
 
 def remove_noise(matrix: bool, X: NoisyRows, weighted: Array, covariance: Array) -> Array:
@@ -30,12 +31,19 @@ def remove_noise(matrix: bool, X: NoisyRows, weighted: Array, covariance: Array)
 def _take_off(covariance: Array, noise: Array) -> Array:
     """The difference of two covariances, but no less than a part of the first in any direction.
 
-    Directions in which rows hardly spread, as where all are equal, get what is rounding beside the spread and the errors.
+    Columns are compared in units of their own. Directions in which rows hardly spread, as where all are equal, get what is
+    rounding beside the spread and the errors.
     """
-    values, vectors = np.linalg.eigh(covariance)
-    largest = max(float(values[-1]), float(np.diagonal(noise).max()), 1e-300)
-    root = vectors * np.sqrt(np.maximum(values, ROUNDING * largest))
+    spread, errors = np.diagonal(covariance), np.diagonal(noise)
+    spreads = spread > 0.0
+    least = np.maximum(np.where(spreads, spread, ROUNDING * errors), 1e-300)
+    units = np.sqrt(least)
+    correlations = np.where(spreads[:, None] & spreads, covariance, 0.0) / units[:, None] / units
+    np.fill_diagonal(correlations, 1.0)
+    values, vectors = np.linalg.eigh(correlations)
+    root = vectors * np.sqrt(np.maximum(values, ROUNDING * values[-1]))
     inverse = np.linalg.inv(root)
-    share, axes = np.linalg.eigh(inverse @ noise @ inverse.T)
-    axes = root @ axes
+    believed = np.sqrt(np.minimum(errors, MOST_ERRORS * least) / np.maximum(errors, 1e-300)) / units
+    share, axes = np.linalg.eigh(inverse @ (noise * believed[:, None] * believed) @ inverse.T)
+    axes = units[:, None] * (root @ axes)
     return np.asarray((axes * np.maximum(1.0 - share, LEAST_LEFT)) @ axes.T)

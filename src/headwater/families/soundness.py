@@ -8,6 +8,7 @@ from headwater.core.statistics import Array
 
 TOLERANCE = 1e-8  # by which rounding may have made a number negative
 ROUNDING = 1e-10  # and of counts a row
+LEAST_SQUARE = 1e-200  # a row, below which products with weights may have become zero, which looks like a negative variance
 SLACK = 1e-6  # by which a sum may differ from one
 LEAST_POWER = 0.5 * (1.0 - SLACK)
 MOST_SHARE = 1.01
@@ -52,7 +53,7 @@ def are_no_logs(*arrays: Array) -> bool:
 
 def has_indefinite(matrices: Array, sizes: Array) -> bool:
     """Whether some of these matrices (lower triangles) have negative eigenvalues, relative to their sizes."""
-    sizes = np.maximum(np.asarray(sizes, dtype=float), 1e-300)[..., None, None]
+    sizes = np.maximum(np.asarray(sizes, dtype=float), LEAST_SQUARE)[..., None, None]
     try:
         np.linalg.cholesky(np.tril(matrices) / sizes + TOLERANCE * np.eye(matrices.shape[-1]))  # which reads that triangle
     except np.linalg.LinAlgError:

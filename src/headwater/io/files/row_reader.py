@@ -56,6 +56,8 @@ class RowReader:
         sequences = companions("sequences", np.int64, NO_SEQUENCES)
         if rows < least or bool(sequences.size) != self.model.chained:
             raise Damaged(f"{path} holds rows that no stream has")
+        if isinstance(X, GappedRows) and X.is_empty.any():  # they are left out when rows are learned
+            raise Damaged(f"{path} holds rows without a value, which no stream keeps")
         if weights.size and not (weights.min() >= LIGHTEST_ROW and weights.max() <= HEAVIEST_ROW):
             raise Damaged(
                 f"{path} holds rows that no stream has: weights must lie between {LIGHTEST_ROW:g} and {HEAVIEST_ROW:g}"
