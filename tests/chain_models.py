@@ -76,6 +76,31 @@ class GapFedPoissonHMM(RowsInPoissonHMM):
     """PoissonHMM, with counts that are missing; some rows have none at all."""
 
 
+class RowsInRegressionHMM(hw.RegressionHMM):
+    """RegressionHMM on rows."""
+
+    monitor_ = None
+
+    def fit(self, X, y, sample_weight=None):
+        check_weights(sample_weight, len(X))
+        return super().fit(X, y)
+
+    def partial_fit(self, X, y, sample_weight=None, **options):
+        check_weights(sample_weight, len(np.atleast_2d(np.asarray(X, dtype=object))))
+        return super().partial_fit(X, y, **options)
+
+    def score_samples(self, X, y):
+        return self.score_steps(X, y)
+
+    def predict(self, X):
+        """Laws ask a regressor about inputs alone."""
+        return super().predict(X, np.zeros(len(X)))
+
+
+class RowsInAutoregressiveHMM(RowsIn, hw.AutoregressiveHMM):
+    """AutoregressiveHMM on rows."""
+
+
 class WithStart:
     """Keeps parameters that were set by hand when it is cloned: the laws clone models."""
 

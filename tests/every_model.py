@@ -101,6 +101,8 @@ KINDS = {
     "chain": (lambda: hw.GaussianHMM(2, warm_up=60, random_state=0), _chain),
     "symbols": (lambda: hw.CategoricalHMM(2, warm_up=60, random_state=0), _symbols),
     "counted chain": (lambda: hw.PoissonHMM(2, warm_up=60, random_state=0), _counted_chain),
+    "switching": (lambda: hw.RegressionHMM(2, warm_up=60, random_state=0), _targets),
+    "autoregressive": (lambda: hw.AutoregressiveHMM(2, warm_up=60, random_state=0), _chain),
     "directions": (lambda: hw.VonMisesFisherMixture(2, warm_up=60, random_state=0), _tables),
     "events": (lambda: hw.PoissonMixture(2, warm_up=60, random_state=0), _events),
     "flags": (lambda: hw.BernoulliMixture(2, warm_up=60, random_state=0), _flags),

@@ -427,6 +427,20 @@ COUNTED_CHAINS = [
     )
     for letters in ("l", "") for algorithm in ("auto", "em", "online-em", "vb")
 ]  # fmt: skip
+SWITCHING_CHAINS = [
+    chain_models.RowsInRegressionHMM(2, algorithm=algorithm, warm_up=80, lag=10, random_state=0, **options)
+    for algorithm, options in (
+        ("auto", {}), (hw.Auto(batch_size=40), {}), ("em", {}), ("vb", {}), ("em", {"fit_intercept": False}),
+        (hw.OnlineEM(batch_size=40), {}), (hw.SatoEM(batch_size=40), {}), (hw.BayesianOnlineEM(batch_size=40), {}),
+        (hw.OnlineVB(batch_size=40), {}), (hw.OnlineEM(batch_size=40), {"half_life": 80.0}),
+    )
+] + [
+    chain_models.RowsInAutoregressiveHMM(2, order, algorithm=algorithm, warm_up=120, lag=10, random_state=0)
+    for order, algorithm in (
+        (1, "auto"), (1, "em"), (1, "vb"), (2, hw.OnlineEM(batch_size=40)), (1, hw.OnlineVB(batch_size=40)),
+        (2, hw.Auto(batch_size=40)),
+    )
+]  # fmt: skip
 GAPPED_CHAINS = [
     chain_models.GapFedGaussianHMM(2, kind, algorithm=algorithm, warm_up=120, lag=10, random_state=0, **options)
     for kind, algorithm, options in (
@@ -573,6 +587,10 @@ def rows_for(model):
     """Return the rows for a model of the table."""
     if isinstance(model, chain_models.RowsInCategoricalHMM):
         return chain_models.symbol_stream(400, seed=7)[0]
+    if isinstance(model, chain_models.RowsInRegressionHMM):
+        return targets()
+    if isinstance(model, chain_models.RowsInAutoregressiveHMM):
+        return chain_models.a_stream(400, seed=7)[0]
     if isinstance(model, chain_models.RowsInPoissonHMM):
         return chain_models.count_stream(400, 7, isinstance(model, chain_models.GapFedPoissonHMM))
     if isinstance(model, chain_models.GapFedGaussianHMM):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headwater.diagnostics.description import Description
     from headwater.diagnostics.health import Finding, Health
     from headwater.diagnostics.history import History
+    from headwater.estimators.autoregressive_hmm import AutoregressiveHMM
     from headwater.estimators.bayesian_gaussian_mixture import BayesianGaussianMixture
     from headwater.estimators.bernoulli_mixture import BernoulliMixture
     from headwater.estimators.categorical_hmm import CategoricalHMM
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from headwater.estimators.poisson_mixture import PoissonMixture
     from headwater.estimators.race import Race, Rival
     from headwater.estimators.reason_table import ReasonTable
+    from headwater.estimators.regression_hmm import RegressionHMM
     from headwater.estimators.regression_mixture import RegressionMixture
     from headwater.estimators.student_mixture import StudentMixture
     from headwater.estimators.table_conditional import TableConditional
@@ -67,6 +69,8 @@ _HOMES = {
     "headwater.estimators.student_mixture": ["StudentMixture"],
     "headwater.estimators.gaussian_hmm": ["GaussianHMM"],
     "headwater.estimators.categorical_hmm": ["CategoricalHMM"],
+    "headwater.estimators.autoregressive_hmm": ["AutoregressiveHMM"],
+    "headwater.estimators.regression_hmm": ["RegressionHMM"],
     "headwater.estimators.poisson_hmm": ["PoissonHMM"],
     "headwater.estimators.multinomial_mixture": ["MultinomialMixture"],
     "headwater.estimators.markov_mixture": ["MarkovMixture"],
@@ -111,6 +115,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Auto",
+    "AutoregressiveHMM",
     "BatchEM",
     "BatchVB",
     "BayesianGaussianMixture",
@@ -152,6 +157,7 @@ __all__ = [
     "QuasiBayes",
     "Race",
     "ReasonTable",
+    "RegressionHMM",
     "RegressionMixture",
     "Rival",
     "SatoEM",

@@ -29,6 +29,7 @@ from law_table import (
     SPECTRA_MODELS,
     STARTED_CHAINS,
     STUDENT_MODELS,
+    SWITCHING_CHAINS,
     TOPIC_MODELS,
     SparseFed,
     is_matching,
@@ -181,6 +182,7 @@ GAP_REGRESSION_CASES = law_cases(GAP_REGRESSIONS, in_turn(third=[0, 1]))
 CHAIN_CASES = law_cases(CHAIN_MODELS, in_turn(all_laws=[1, 16], third=[5, 14]), chain_laws)
 GAPPED_CHAIN_CASES = law_cases(GAPPED_CHAINS, in_turn(all_laws=[1], third=[4]), chain_laws)
 COUNTED_CHAIN_CASES = law_cases(COUNTED_CHAINS, in_turn(all_laws=[1], third=[4, 11]), chain_laws)
+SWITCHING_CASES = law_cases(SWITCHING_CHAINS, in_turn(all_laws=[1], third=[3, 13]), chain_laws)
 STARTED_CASES = law_cases(STARTED_CHAINS, in_turn(all_laws=[1], third=[37]), chain_laws)
 BEGUN_CASES = law_cases(
     BEGUN_MODELS,
@@ -211,6 +213,11 @@ def test_law_of_chains_of_counts(model, law):
 @pytest.mark.parametrize(("model", "law"), BEGUN_CASES)
 def test_law_of_streams_without_a_warm_up(model, law):
     law(clone(model), rows_for(model)[:300].copy())
+
+
+@pytest.mark.parametrize(("model", "law"), SWITCHING_CASES)
+def test_law_of_switching_regressions(model, law):
+    law(*short_stream(model))
 
 
 @pytest.mark.parametrize(("model", "law"), GAPPED_CHAIN_CASES)

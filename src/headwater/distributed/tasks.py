@@ -248,7 +248,7 @@ def start_passes(
         race, learner = choose(model, batch, learner, key, going_on=False) if model._choice == RACE else (None, learner)
         start = find_start(learner.plan, batch, key, seeds_compete(learner.plan))
     model._note_columns(model._chunk(head["X"]), reset=True)
-    model.n_features_in_ = learner.width - model._traits.target_columns
+    model.n_features_in_ = model._features_of(learner.width)
     model._runtime = with_choice(Runtime.begin_at(learner, key, start, model._given_parameters()), race)
     return to_bytes(model)
 

@@ -186,7 +186,7 @@ class ChainStreams(ChainForecasts):
         """
         check_is_fitted(self)
         branched = copy(self)
-        for name in ("_open", "_end"):
+        for name in ("_open", "_end", "_pasts", "_end_rows"):
             branched.__dict__.pop(name, None)
         branched._runtime = start_branch(branched)
         return branched
@@ -271,7 +271,7 @@ class ChainStreams(ChainForecasts):
     def _take(
         self, X: Taken, sample_weight: Values, labels: Values, reset: bool, going_on: bool | None = None
     ) -> tuple[Batch, Learner]:
-        width = self._width_of(X.rows) if reset else self.n_features_in_
+        width = self._width_of(X.rows) if reset else self._width_with(self.n_features_in_)
         if reset and self._has_state():  # what was learned may be where it starts
             learner = self._anew()._make_learner(width)
         else:
@@ -282,7 +282,7 @@ class ChainStreams(ChainForecasts):
         if not isinstance(X, Chunk) or X.given is not None:
             super()._note_columns(X.given if isinstance(X, Chunk) else X, reset)
         elif reset:  # one row, whose columns were checked by their names
-            self.n_features_in_ = X.rows.shape[1]
+            self.n_features_in_ = self._features_of(X.rows.shape[1])
 
     def _aligned(self, rows: Matrix) -> Matrix:
         check_width(rows, self.n_features_in_ if self._has_state() else self._given_width(), type(self).__name__)

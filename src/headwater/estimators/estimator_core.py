@@ -45,9 +45,9 @@ from headwater.policies.identity import carry_identity
 from headwater.policies.names import GROWTH
 
 # Results of a fit, dropped when more is learned; and attributes that are dropped when learning starts anew.
-FIT_RESULTS = ("converged_", "n_iter_", "lower_bound_", "lower_bounds_", "_end")
+FIT_RESULTS = ("converged_", "n_iter_", "lower_bound_", "lower_bounds_", "_end", "_end_rows")
 NAMES = "_names"  # of the components, by their numbers
-RESULTS = (*FIT_RESULTS, "merge_report_", "history_", "distributed_report_", "_open")
+RESULTS = (*FIT_RESULTS, "merge_report_", "history_", "distributed_report_", "_open", "_pasts")
 
 _names_of: dict[object, tuple[str, ...]] = {}
 
@@ -256,7 +256,7 @@ class EstimatorCore(RowHooks):
         if watch is not None:
             watch.end(end)
         self._note_columns(X, reset=resume is None or not self._vocabulary_is_open)
-        self.n_features_in_ = learner.width - self._traits.target_columns
+        self.n_features_in_ = self._features_of(learner.width)
         state = carry_identity(resume[0], state) if resume else state
         self._runtime = with_choice(Runtime(learner, state, self._given_parameters()), race)
         self._note_learned(X, resume is None)

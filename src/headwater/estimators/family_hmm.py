@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -90,7 +90,7 @@ class FamilyHMM(HiddenMarkovEstimator):
         return column_names(self, self.n_features_in_)
 
     @abstractmethod
-    def _family_names(self) -> dict[str, str]:
+    def _family_names(self) -> Mapping[str, str]:
         """What the family calls the parameters that can be set by hand, by the names of the attributes."""
 
     @abstractmethod
@@ -128,6 +128,15 @@ class FamilyHMM(HiddenMarkovEstimator):
         if not isinstance(X, np.ndarray):
             raise ValueError(f"{type(self).__name__} takes rows of numbers")
         self._checked(X)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        learned = [letter for letter in self._emission_names if letter in self.params]
+        if learned and len(learned) < len(self._emission_names):
+            raise ValueError(
+                f"params must name all of {''.join(self._emission_names)!r}, which are learned together, or none of them, got "
+                f"{self.params!r}"
+            )
 
     # Parameters that are set by hand
 

@@ -190,7 +190,7 @@ class HiddenMarkovEstimator(ChainStreams):
         given, letters = self._given_chain(family, width)
         weight = check_start_weight(getattr(self, "start_weight", None), given.locates)
         polish = self.max_iter > 0 and any(letter not in letters for letter in self._emission_names)
-        settings = StartSettings("kmeans", polish=polish, readout=self._start_readout())
+        settings = StartSettings(self._seeds, polish=polish, readout=self._start_readout())
         if not letters:
             return settings
         searched = "".join(letter for letter in self.params if letter in "st" or letter not in letters)
@@ -213,6 +213,7 @@ class HiddenMarkovEstimator(ChainStreams):
         return {"s": "startprob_", "t": "transmat_", **self._emission_names}
 
     _emission_names: ClassVar[dict[str, str]] = {}
+    _seeds: ClassVar[str] = "kmeans"  # how the states of a start are found
     _concentrations: ClassVar[tuple[str, ...]] = ("startprob_prior", "transmat_prior")
 
     # What was learned
@@ -255,7 +256,7 @@ class HiddenMarkovEstimator(ChainStreams):
     def _model(self) -> HiddenMarkov:
         if not self._has_state():
             self._parameters_seen()  # or a sentence, if there are none
-        learner = self._learner if self._has_state() else self._make_learner(self._given_width())
+        learner = self._learner if self._has_state() else self._make_learner(self._width_with(self._given_width()))
         model = learner.model
         assert isinstance(model, HiddenMarkov)
         return model
@@ -264,7 +265,7 @@ class HiddenMarkovEstimator(ChainStreams):
         return self._read().belief
 
     def _n_parameters(self) -> int:
-        return self._model.n_parameters(self.n_features_in_ if self._has_state() else self._given_width())
+        return self._model.n_parameters(self._learner.width if self._has_state() else self._width_with(self._given_width()))
 
     def _impossible(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which states no sequence begins in (K,), and which transitions do not exist (K, K)."""

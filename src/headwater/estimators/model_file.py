@@ -175,8 +175,8 @@ def _read_rivals(reader: Reader, model: StreamingEstimator, trees: list[object],
 def _check_columns(model: StreamingEstimator, width: int) -> None:
     """Refuse a model whose number or names of columns do not fit its state."""
     known, names = model.__dict__.get("n_features_in_"), model.__dict__.get("feature_names_in_")
-    if known != width - model._traits.target_columns:
-        raise Damaged(f"n_features_in_ is {known}, and should be {width - model._traits.target_columns}")
+    if known != model._features_of(width):
+        raise Damaged(f"n_features_in_ is {known}, and should be {model._features_of(width)}")
     if names is not None and (len(names) > known if model._vocabulary_is_open else len(names) != known):
         raise Damaged(f"it has {len(names)} names for {known} columns")
     if model._traits.takes_tables:

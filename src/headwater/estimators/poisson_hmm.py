@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -236,7 +237,7 @@ class PoissonHMM(FamilyHMM):
     def _given_width(self) -> int:
         return int(self._given["lambdas_"].shape[1])
 
-    def _family_names(self) -> dict[str, str]:
+    def _family_names(self) -> Mapping[str, str]:
         return {"lambdas_": "rates"}
 
     def _given_shape(self, name: str, width: int) -> tuple[int, ...]:

@@ -76,6 +76,14 @@ class RowHooks(BaseEstimator, ABC):
         """Names of columns that number the rows, where a model should not learn them."""
         return []
 
+    def _features_of(self, width: int) -> int:
+        """Number of features of a model whose rows have this width."""
+        return width - self._traits.target_columns
+
+    def _width_with(self, features: int) -> int:
+        """Width of the rows of a model that has so many features."""
+        return features + self._traits.target_columns
+
     def _check_merge(self, other: Self) -> None:
         """Refuse to be merged with another model of this class, where more than parameters must agree."""
 

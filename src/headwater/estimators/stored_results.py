@@ -77,6 +77,16 @@ def _read_open(reader: Reader, tree: object, path: str) -> dict[object, int]:
     return found
 
 
+def _read_pasts(reader: Reader, tree: object, path: str) -> dict[int, object]:
+    pairs = [reader.items(pair, path) for pair in reader.items(tree, path)]
+    return {
+        reader.whole(number, path, 0, MOST_OPENED): reader.array(
+            one, path, np.float64, shape_of(reader, one, path), infinite=True
+        )
+        for number, one in pairs
+    }
+
+
 def _vector(reader: Reader, tree: object, path: str, dtype: DTypeLike = np.float64) -> AnyArray:
     return reader.array(tree, path, dtype, (None,))
 
@@ -157,7 +167,9 @@ RESULTS: dict[str, Read] = {
     "history_": _history,
     "distributed_report_": _distributed_report,
     "_open": _read_open,
+    "_pasts": _read_pasts,
     "_end": _shares,
+    "_end_rows": lambda reader, tree, path: reader.array(tree, path, np.float64, shape_of(reader, tree, path), infinite=True),
     "_given": _read_given,
     "_schema": _table_schema,
     "_names": _component_names,

@@ -144,4 +144,4 @@ def _arguments_of(method: Method, model: EstimatorCore, chunk: Chunk) -> dict[st
 
 def _companions(method: Method, model: EstimatorCore) -> set[str]:
     """What a method takes of a chunk. Chains have no target: their second argument is hmmlearn's place for lengths."""
-    return set(signature(method).parameters) - ({"y"} if model._traits.chained else set())
+    return set(signature(method).parameters) - ({"y"} if model._traits.chained and not model._traits.target_columns else set())

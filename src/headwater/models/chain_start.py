@@ -53,7 +53,10 @@ def start_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
         if index % 3 == 2 or settings.method == "random":
             return _random(observed.X, model.n_components, rng)
         method = "kmeans" if settings.method in ("kmeans", "random") else settings.method
-        return seed_assignments(method, views[index % len(views)], observed, model.n_components, rng, 10, 1)
+        place = index % len(views)
+        if method == "planes" and place:  # the first view has a target, the others are places
+            method = "kmeans"
+        return seed_assignments(method, views[place], observed, model.n_components, rng, 10, 1)
 
     def climbed(parameters: ChainParameters, rows: Batch, passes: int, tol: float, summary: Summary | None = None) -> Climb:
         summary = summary or model.summarize(parameters, rows, n_threads=n_threads)

@@ -58,15 +58,15 @@ class MarkovStates:
         now = self.first / self.first.sum()
         for step in range(self.steps):
             found[step] = now
-            now = now @ self._passages
+            now = now @ self.passages
         return found
 
     @property
-    def _passages(self) -> Array:
+    def passages(self) -> Array:
         return self.transitions / self.transitions.sum(axis=1, keepdims=True)
 
     def draw(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        running, paths = np.cumsum(self._passages, axis=1), np.empty((size, self.steps), dtype=np.int64)
+        running, paths = np.cumsum(self.passages, axis=1), np.empty((size, self.steps), dtype=np.int64)
         bounds = np.broadcast_to(np.cumsum(self.first / self.first.sum()), (size, len(self.first)))
         for step in range(self.steps):
             drawn = (rng.random((size, 1)) >= bounds).sum(axis=1)

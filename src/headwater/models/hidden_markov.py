@@ -87,7 +87,10 @@ class HiddenMarkov(Smoother):
 
     def blank_carry(self, statistics: ChainStatistics) -> Carry:
         """What is carried of one sequence, in the shape that it has beside such statistics."""
-        k, size = self.n_components, len(self._flat(statistics))
+        k = self.n_components
+        if not isinstance(self.family, SweepsChains):
+            return Carry({0: np.zeros(k)})
+        size = len(self._flat(statistics))
         return Carry({0: np.zeros(k)}, {0: (np.zeros((k, size)), np.zeros(size), 0.0)})
 
     def find_problem(self, record: object, width: int) -> str:

@@ -130,6 +130,16 @@ def count_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
         yield hw.PoissonHMM(2, algorithm=algorithm), (rng.poisson(3.0, size=(N_ROWS, 2)),), {}
 
 
+def regression_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Targets that follow one another."""
+    yield hw.RegressionHMM(2), (rng.normal(size=(N_ROWS, 2)), rng.normal(size=N_ROWS)), {}
+
+
+def autoregression_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Rows that depend on those before them."""
+    yield hw.AutoregressiveHMM(2), (rng.normal(size=(N_ROWS, 2)),), {}
+
+
 def arrival_fits(rng: np.random.Generator) -> Iterator[Fit]:
     """Snapshots of an array of sensors: in passes, and row by row."""
     draws = rng.normal(size=(N_ROWS, 5, 2)) @ [1.0, 1.0j]
@@ -182,6 +192,8 @@ FITS: dict[str, Callable[[np.random.Generator], Iterator[Fit]]] = {
     "hmm": gaussian_chain_fits,
     "categorical-hmm": symbol_chain_fits,
     "poisson-hmm": count_chain_fits,
+    "regression-hmm": regression_chain_fits,
+    "autoregressive-hmm": autoregression_fits,
     "arrival": arrival_fits,
 }
 
@@ -203,7 +215,7 @@ def run_fits(word: str) -> None:
             hw.completion_perplexity(model, *learned)
         if word == "nmf":
             model.transform(*learned, inference="map")
-        if word.endswith("hmm"):
+        if word.endswith("hmm") and not model._traits.target_columns:
             model.sample(3)
 
 

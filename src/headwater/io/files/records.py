@@ -263,7 +263,11 @@ class Reader:
         return type(like)(**{one: self.read(parts[one], getattr(like, one), f"{path}/{one}", parameters) for one in named})
 
     def _mapping(self, tree: object, like: dict[object, object], path: str, parameters: bool) -> dict[object, object]:
-        """A mapping of any size, whose entries are all like the one of the template."""
+        """A mapping of any size, whose entries are all like the one of the template; without any, if the template has none."""
+        if not like:
+            if self.items(tree, path):
+                raise Damaged(f"{path} has entries, and should have none")
+            return {}
         ((key, value),) = like.items()
         found = {}
         for pair in self.items(tree, path):
