@@ -32,6 +32,9 @@ DATA = {
     "nmf": (ROWS**2, ["-k", "2"]),
     "hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0"]),
     "categorical-hmm": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "x0", "--set", "n_features=3"]),
+    "poisson-hmm": (np.column_stack([KEYS, np.abs(ROWS).round()]), ["-k", "2", "--key", "x0"]),
+    "regression-hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0", "--target", "x3"]),
+    "autoregressive-hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0"]),
     "arrival": (ROWS + 1j * ROWS[::-1], []),
 }
 
@@ -98,7 +101,7 @@ def test_scores_do_not_depend_on_chunks(word, learned, capsys, tmp_path):
 def test_every_kind_draws(word, learned, capsys, tmp_path):
     data, file = learned(word)
     capsys.readouterr()
-    inputs = [data] if word == "regression" else ["-n", "5"]
+    inputs = [data] if word.startswith("regression") else ["-n", "5"]
     assert main(["sample", file, *inputs, "--seed", "3"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -107,7 +110,7 @@ def test_every_kind_draws(word, learned, capsys, tmp_path):
     assert rows and all(np.isfinite(float(value)) for row in rows for value in row.values())
     assert main(["sample", file, *inputs, "--seed", "3"]) == 0
     assert capsys.readouterr().out == out
-    if word == "regression":
+    if word.startswith("regression"):
         assert main(["sample", file, data, "-n", "2"]) == 2
         assert "leave out -n" in capsys.readouterr().err
         np.save(tmp_path / "inputs.npy", DATA[word][0][:, :2])

@@ -179,6 +179,7 @@ def test_a_number_of_threads_is_checked_by_who_learns_and_by_who_answers(kind, n
         KINDS[kind][0]().set_params(n_threads=n_threads).partial_fit(**chunk)
     model = KINDS[kind][0]().partial_fit(**chunk).set_params(n_threads=n_threads)
     answers = {"X": chunk["X"]} | ({} if chunk.lengths is None else {"lengths": chunk.lengths})
+    answers |= {"y": chunk["y"]} if model._traits.chained and model._traits.target_columns else {}
     for name in ("score_samples", "predict_proba", "transform", "predict", "perplexity"):
         if hasattr(model, name) and not (kind == "regression" and name in ("score_samples", "predict")):
             with pytest.raises(ValueError, match="n_threads must be None, for all cores, or an integer of at least 1, got"):

@@ -1,7 +1,7 @@
 """RegressionHMM and AutoregressiveHMM: against statsmodels and enumeration, as streams, in files, and their sentences."""
 
 import warnings
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -108,7 +108,7 @@ def test_moments_of_an_autoregression_are_those_of_all_paths(order, d):
     found, first = model.forecast(4, past), model.next_state_proba(X=past)
     mean, second = np.zeros((4, d)), np.zeros((4, d))
     for path in product(range(2), repeat=4):
-        weight = first[path[0]] * np.prod([STEPS[one, other] for one, other in zip(path[:-1], path[1:], strict=True)])
+        weight = first[path[0]] * np.prod([STEPS[one, other] for one, other in pairwise(path)])
         rows, errors = list(past), []  # how the noise of each step is in the row
         for state in path:
             rows.append(model.intercept_[state] + sum(model.coef_[state, lag] @ rows[-1 - lag] for lag in range(order)))

@@ -64,7 +64,8 @@ def sample(
                 raise usage_error(f"{word_of(learned)} draws a target for each row of its inputs: leave out -n")
             if not data:
                 raise usage_error(f"{word_of(learned)} draws a target for inputs: name data that has them")
-            for chunk in reading.open_stream(data, like=learned):
+            stream = reading.open_stream(data, like=learned)
+            for chunk in [stream.at_once()] if type(learned)._traits.chained else stream:  # a sequence is drawn as one
                 drawn = learned.sample(chunk["X"])
                 write(add_columns(_row_columns(learned, chunk.X), {"target": drawn[0], "component": drawn[1]}))
             return

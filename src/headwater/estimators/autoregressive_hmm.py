@@ -184,10 +184,12 @@ class AutoregressiveHMM(LinearHMM):
         return int(rows.shape[1])
 
     def _numbered(self, X: Rows, lengths: Values, reset: bool, key: Key = None, streaming: bool = False) -> Chunk:
-        self._check_parameters()
+        if reset:
+            self._check_parameters()
         chunk = super()._numbered(X, lengths, reset, key, streaming)
         pasts = self.__dict__.get("_pasts", {}) if streaming and self._has_state() else {}
-        rows, after = lag_rows(chunk.rows, chunk.sequences, int(self.order), pasts)
+        order = int(self.order) if reset else self._lags
+        rows, after = lag_rows(chunk.rows, chunk.sequences, order, pasts)
         if streaming:
             opened = set(chunk.opened.values())
             self._pasts = {number: past for number, past in {**pasts, **after}.items() if number in opened}
@@ -217,15 +219,25 @@ class AutoregressiveHMM(LinearHMM):
         self._end_rows = self._past_of(rows[len(rows) - last :])
         return self
 
+    @property
+    def _lags(self) -> int:
+        """The order of what was learned, or of what is to be."""
+        return int(self._runtime.made_with["order"] if self._has_state() else self.order)
+
+    def _beside_past(
+        self, rows: Array, sequences: NDArray[np.int64], pasts: Mapping[int, Array]
+    ) -> tuple[Array, dict[int, Array]]:
+        return lag_rows(rows, sequences, self._lags, pasts)
+
     def _past_of(self, rows: Array) -> Array:
-        order = int(self.order)
+        order = self._lags
         return np.vstack([np.full((order, rows.shape[1]), np.nan), rows])[: -order - 1 : -1].copy()
 
     def _went_on(self, rows: Matrix, key: Key, scores: Array, states: Array) -> None:
         number = self.__dict__.get("_open", {}).get(check_key(key), NOBODY)
         past = self.__dict__.get("_pasts", {}).get(number)
         known = {} if past is None else {number: past}
-        lagged, _ = lag_rows(np.asarray(rows), np.full(len(rows), number), int(self.order), known)
+        lagged, _ = self._beside_past(np.asarray(rows), np.full(len(rows), number), known)
         super()._went_on(lagged, key, scores, states)
 
     def _check_stored(self, X: Matrix, width: int) -> None:
@@ -244,7 +256,7 @@ class AutoregressiveHMM(LinearHMM):
         past = self.__dict__.pop("_forecast_past")
         if np.isnan(past).any():
             raise ValueError(
-                f"X must end with {self.order} whole row{'s' * (self.order > 1)} to forecast from, as order says, got fewer, "
+                f"X must end with {self._lags} whole row{'s' * (self._lags > 1)} to forecast from, as order says, got fewer, "
                 f"or some with missing values"
             )
         states = MarkovStates(parameters.start, parameters.transitions, len(known))
@@ -259,7 +271,7 @@ class AutoregressiveHMM(LinearHMM):
         elif name is None and name not in opened and "_end_rows" in self.__dict__:
             past = self._end_rows
         else:
-            past = self.__dict__.get("_pasts", {}).get(opened.get(name, NOBODY), np.full((self.order, 1), np.nan))
+            past = self.__dict__.get("_pasts", {}).get(opened.get(name, NOBODY), np.full((self._lags, 1), np.nan))
         self.__dict__["_forecast_past"] = past  # of this view of the model, which nobody else sees
         return super()._position_of(key, X)
 
@@ -271,7 +283,7 @@ class AutoregressiveHMM(LinearHMM):
     def _by_lag(self, slopes: Array) -> Array:
         """Coefficients (K, d, order d) as (K, order, d, d)."""
         k, d, _ = slopes.shape
-        return np.ascontiguousarray(np.moveaxis(slopes.reshape(k, d, int(self.order), d), 2, 1))
+        return np.ascontiguousarray(np.moveaxis(slopes.reshape(k, d, self._lags, d), 2, 1))
 
     @reads
     def sample(
@@ -302,7 +314,7 @@ class AutoregressiveHMM(LinearHMM):
         slopes, level = self._linear.coefficients(parameters.emissions)
         noise = noise[:, -d:] - level[states] - np.einsum("nij,nj->ni", slopes[states], noise[:, :-d])
         X = np.ascontiguousarray(noise)
-        walk_autoregression(law.coef, np.ascontiguousarray(level), states, X, int(self.order))
+        walk_autoregression(law.coef, np.ascontiguousarray(level), states, X, self._lags)
         return X, states
 
     # What was learned

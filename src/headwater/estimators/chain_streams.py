@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.batch import Batch
@@ -58,6 +59,16 @@ class ChainStreams(ChainForecasts):
     @abstractmethod
     def _tell_overwritten(self) -> None:
         """Warn of parameters that were set by hand and are not where learning starts."""
+
+    def _beside(self, X: Rows, y: Values) -> Rows:
+        """Return rows with what belongs to them, as `_checked` takes them; chains have no target, unless a subclass has one."""
+        return X
+
+    def _beside_past(
+        self, rows: Array, sequences: NDArray[np.int64], pasts: Mapping[int, Array]
+    ) -> tuple[Array, dict[int, Array]]:
+        """Return rows beside those before them, where a row depends on them, and the last rows of each sequence."""
+        return rows, {}
 
     # Learning
 

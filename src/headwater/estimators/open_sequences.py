@@ -39,9 +39,10 @@ class Follower:
         self._parameters = model._parameters_seen()
         self._numbers: dict[object, int] = {}
         self._complete = 0
+        self._pasts: dict[int, Array] = {}
         self._carry: Carry | None = None
 
-    def follow(self, X: Rows, lengths: Values = None, key: Key = None) -> tuple[Array, Array]:
+    def follow(self, X: Rows, lengths: Values = None, key: Key = None, y: Values = None) -> tuple[Array, Array]:
         """Score rows that come next, and say which states they are in.
 
         Parameters
@@ -52,6 +53,8 @@ class Follower:
             Length of each of some complete sequences.
         key : array-like of shape (n_samples,), optional
             The sequence that each row belongs to; without it and without lengths, all rows are of one.
+        y : array-like of shape (n_samples,), optional
+            The targets, for models that have one.
 
         Returns
         -------
@@ -61,10 +64,13 @@ class Follower:
             Probability of each state given the rows so far.
         """
         chain = self._chain
-        rows = chain._aligned(chain._checked(X))
+        rows = chain._aligned(chain._checked(chain._beside(X, y)))
         if chain._has_state():
             chain._note_columns(Chunk(rows, NO_SEQUENCES, X, {}), reset=False)
-        batch = Batch(rows, sequences=self._sequences(len(rows), lengths, key))
+        sequences = self._sequences(len(rows), lengths, key)
+        rows, pasts = chain._beside_past(rows, sequences, self._pasts)
+        self._pasts |= {number: past for number, past in pasts.items() if number >= 0}
+        batch = Batch(rows, sequences=sequences)
         scores, states = np.empty(len(rows)), np.empty((len(rows), chain._model.n_components))
         if len(rows):
             self._carry = chain._model.follow(self._parameters, batch, self._carry, scores, states, chain._threads)

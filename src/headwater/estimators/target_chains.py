@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.batch import Batch
 from headwater.core.chunk import values_of
+from headwater.core.gapped_rows import GappedRows
+from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import check_row, check_target, check_width, n_dimensions
 from headwater.core.values import Key, Matrix, Row, Rows, Values
@@ -39,14 +42,24 @@ class TargetChain(LinearHMM):
     def _checked_one(self, x: Row, names: Sequence[str] | None, width: int | None) -> Array:
         assert isinstance(x, Pair)
         row = check_row(x.X, names, width, gaps=True)
-        y: Matrix = np.nan if x.y is None else x.y
-        target = check_target([y] if n_dimensions(y) == 0 else y, 1, type(self).__name__, gaps=True)
-        return _without_part_rows(np.column_stack([getattr(row, "values", row), target]))
+        given = np.nan if x.y is None else x.y
+        y = given if n_dimensions(given) else cast(Matrix, [given])
+        target = check_target(y, 1, type(self).__name__, gaps=True)
+        inputs = row.values if isinstance(row, GappedRows) else np.asarray(row)
+        return _without_part_rows(np.column_stack([inputs, target]))
 
     def _aligned(self, rows: Matrix) -> Matrix:
         features = self.n_features_in_ if self._has_state() else self._given_width()
         check_width(rows[:, :-1], features, type(self).__name__)
         return rows
+
+    def _beside(self, X: Rows, y: Values) -> Rows:
+        return Pair(X, y)
+
+    def _taken(  # type: ignore[override]
+        self, reset: bool, X: Rows, y: Values, lengths: Values = None
+    ) -> tuple[Batch, Learner]:
+        return super()._taken(reset, Pair(X, y), lengths)
 
     def _is_row(self, X: Rows) -> bool:
         return False

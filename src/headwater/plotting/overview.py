@@ -59,7 +59,7 @@ def overview(model: Drawable, X: ArrayLike | None = None, ax: Axes | None = None
         raise ValueError(f"model must be a headwater model, got {type(model).__name__}")
     if hasattr(model, "angle_"):
         return beam(model, ax=ax)
-    if hasattr(model, "noise_variance_") and hasattr(model, "coef_"):
+    if hasattr(model, "noise_variance_") and hasattr(model, "coef_") and hasattr(model, "weights_"):
         return regressions(model, ax=ax)
     found = description_of(model)
     if found.matrices:
