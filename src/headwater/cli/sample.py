@@ -64,10 +64,10 @@ def sample(
                 raise usage_error(f"{word_of(learned)} draws a target for each row of its inputs: leave out -n")
             if not data:
                 raise usage_error(f"{word_of(learned)} draws a target for inputs: name data that has them")
-            stream = reading.open_stream(data, like=learned)
+            stream, called = reading.open_stream(data, like=learned), learned.describe(values=1, components=1).component
             for chunk in [stream.at_once()] if type(learned)._traits.chained else stream:  # a sequence is drawn as one
                 drawn = learned.sample(chunk["X"])
-                write(add_columns(_row_columns(learned, chunk.X), {"target": drawn[0], "component": drawn[1]}))
+                write(add_columns(_row_columns(learned, chunk.X), {"target": drawn[0], called: drawn[1]}))
             return
         if data:
             raise usage_error(f"{word_of(learned)} draws rows without any data: leave it out")
