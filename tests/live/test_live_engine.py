@@ -55,7 +55,7 @@ def test_the_model_is_that_of_a_monitor_on_blocks(tmp_path, model_file):
     found = events(500)
     engine = engine_in(tmp_path, model_file)
     run(engine, cut(found, [1, 70, 3, 200]))
-    wanted = hw.load(model_file)
+    wanted = hw.load(model_file).branch()
     X = np.array([[one[name] for name in COLUMNS] for one in found])
     monitor = hw.Monitor(wanted, timed=False)
     for begin in range(0, 500, BLOCK_EVENTS):
@@ -109,6 +109,24 @@ def test_events_are_answered_again_if_they_were_logged_and_not_saved(tmp_path, m
         other.commit(taken)
     other.close(ended=True)
     assert other.learner.model.n_samples_seen_ == 2150
+
+
+def test_events_that_could_not_be_logged_are_not_in_the_log(tmp_path, model_file, monkeypatch):
+    engine = engine_in(tmp_path, model_file, id_field=None)
+    engine.learner.start()
+    events_of = [Event(one) for one in events(5)]
+    engine.commit(engine.take(events_of, "s", replays=False))
+
+    def full():
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+        patch.setattr(engine.log, "sync", full)
+        engine.take(events_of, "s", replays=False)
+    engine.commit(engine.take(events_of, "s", replays=False))
+    assert [one.logged for one in engine.log.read(0)] == [5, 10]
+    engine.close(ended=True)
+    assert engine.learner.model.n_samples_seen_ == 2010
 
 
 def test_a_frozen_model_scores_and_learns_nothing(model_file):

@@ -25,6 +25,7 @@ from headwater.cli import (
     report,
     sample,
     score,
+    serve,
     watch,
 )
 from headwater.cli import version as versions
@@ -55,7 +56,7 @@ headwater report trades.hw trades.parquet -o trades.html
 AFTER = "Each command has its own examples: headwater fit --help"
 
 COMMANDS = (
-    fit, score, watch, impute, predict, forecast, inspect, sample, merge, diff, compare, report, convert, compile, demo,
+    fit, score, watch, serve, impute, predict, forecast, inspect, sample, merge, diff, compare, report, convert, compile, demo,
     versions,
 )  # fmt: skip
 

@@ -101,6 +101,9 @@ class Engine:
                 self.log = EventLog(settings.folder)
                 if self.log.removed_bytes:
                     notice("log_cut", bytes=self.log.removed_bytes)
+        found = None if checkpoint is None else checkpoint.resume()
+        if settings.learns and found is None:
+            model = model.branch()  # so that what was learned beside other streams with the same beginning can be merged
         self.learner = Learner(
             model,
             self.reader,
@@ -111,7 +114,6 @@ class Engine:
             settings.snapshot_seconds,
             notice,
         )
-        found = None if checkpoint is None else checkpoint.resume()
         if found is not None and checkpoint is not None:
             if checkpoint.fallback:
                 notice("fallback", reason=checkpoint.fallback)
@@ -228,9 +230,7 @@ class Engine:
         """Log a group, and return the number of its last event; 0 if there is nothing to log."""
         if self.log is None or not (len(group) or group.merged):
             return 0
-        logged = self.log.append(group)
-        self.log.sync()
-        return logged
+        return self.log.write(group)
 
     def _scores(
         self, values: AnyArray, kept: list[int], problems: dict[int, str]

@@ -7,6 +7,7 @@ by the end of the process: it was never answered, and is removed.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -44,6 +45,7 @@ class EventLog:
         self.last = 0  # number of the last event
         self.removed_bytes = 0  # of a record that was cut short
         self._file: BinaryIO | None = None
+        self._start = 0  # of the last record in its segment
         self._recover()
 
     def _segments(self) -> list[tuple[int, Path]]:
@@ -71,6 +73,24 @@ class EventLog:
                 file.truncate(end)
                 os.fsync(file.fileno())
 
+    def write(self, group: Group) -> int:
+        """Return the number of the last event of a group when it is safe on the disk. After an OSError it is not in the log."""
+        before = self.last
+        self.append(group)
+        try:
+            self.sync()
+        except OSError:
+            self._cut(self._start)
+            self.last = before
+            raise
+        return self.last
+
+    def _cut(self, size: int) -> None:
+        """Remove what was written after a place: a later record must not follow a part of one, or one that was refused."""
+        assert self._file is not None
+        self._file.truncate(size)
+        self._file.seek(size)
+
     def append(self, group: Group) -> int:
         """Write events, and return the number of the last one. They are safe after `sync`."""
         values, ids, merged = group.values, group.ids, group.merged
@@ -88,13 +108,13 @@ class EventLog:
         if self._file is None or self._file.tell() > SEGMENT_BYTES:
             self.begin_segment()
         assert self._file is not None
-        start = self._file.tell()
+        self._start = self._file.tell()
+        record = HEAD.pack(len(payload), zlib.crc32(payload)) + payload
         try:
-            self._file.write(HEAD.pack(len(payload), zlib.crc32(payload)) + payload)
-        except BaseException:  # such as a full disk: a later record must not follow a part of this one
-            with suppress(OSError):
-                self._file.truncate(start)
-                self._file.seek(start)
+            if self._file.write(record) != len(record):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except BaseException:
+            self._cut(self._start)
             raise
         self.last = last
         return last

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
-from headwater.live.engine import Engine, Taken
+from headwater.live.engine import Engine
 from headwater.live.events import Event
 from headwater.live.learner import Notice
 from headwater.live.outlets import Outlets
 from headwater.live.sources.source import Source
+from headwater.live.traffic import Traffic
 
 WAITING_BATCHES = 4  # of all sources: more are not read until these are answered
 FETCH_SECONDS = 0.25  # that a source waits at a time, and so the time until it notices that it is to stop
+
+
+Found: TypeAlias = Sequence[Event] | Exception | Callable[[], None] | None
 
 
 class Pump:
@@ -29,16 +35,28 @@ class Pump:
         Where answers go.
     notice : callable
         Is told what happens.
+    traffic : Traffic, optional
+        Counts what passes.
     """
 
-    def __init__(self, engine: Engine, sources: Sequence[Source], outlets: Outlets, notice: Notice) -> None:
-        self.engine, self.sources, self.outlets, self.notice = engine, sources, outlets, notice
-        self.stopping = threading.Event()
-        self._inbox: queue.Queue[tuple[Source, Sequence[Event] | Exception | None]] = queue.Queue(WAITING_BATCHES)
+    def __init__(
+        self, engine: Engine, sources: Sequence[Source], outlets: Outlets, notice: Notice, traffic: Traffic | None = None
+    ) -> None:
+        self.engine, self.sources, self.outlets, self.notice, self.traffic = engine, sources, outlets, notice, traffic
+        self.started, self.stopping = threading.Event(), threading.Event()
+        self._inbox: queue.Queue[tuple[Source, Found]] = queue.Queue(WAITING_BATCHES)
 
     def stop(self) -> None:
         """Let `run` end after the events that it has; any thread may ask, and a signal handler, too."""
         self.stopping.set()
+
+    def do(self, work: Callable[[], None]) -> bool:
+        """Let the thread that runs do something between two batches; return whether it will."""
+        try:
+            self._inbox.put((self.sources[0], work), timeout=FETCH_SECONDS)
+        except queue.Full:
+            return False
+        return not self.stopping.is_set()
 
     def run(self, requested: Callable[[], bool] = lambda: False) -> None:
         """Answer and learn until all sources have ended, or until it is stopped or that is `requested`; then save."""
@@ -52,6 +70,7 @@ class Pump:
             threads = [threading.Thread(target=self._read, args=(one,), name=one.name, daemon=True) for one in self.sources]
             for thread in threads:
                 thread.start()
+            self.started.set()
             ended = self._work(len(threads), requested)
         finally:
             self.stopping.set()
@@ -73,16 +92,25 @@ class Pump:
                 raise found
             if found is None:
                 running -= 1
+            elif callable(found):
+                found()
             elif found:
                 self._answer(source, found)
         return not running
 
-    def _answer(self, source: Source, events: Sequence[Event]) -> Taken:
-        taken = self.engine.take(events, source.name, source.replays)
+    def _answer(self, source: Source, events: Sequence[Event]) -> None:
+        began = time.perf_counter()
+        try:
+            taken = self.engine.take(events, source.name, source.replays)
+        except OSError as error:
+            source.failed(events, error)
+            self.notice("failed", reason=str(error))
+            return
         self.outlets.write(taken.answers)
         self.engine.commit(taken)
+        if self.traffic is not None:
+            self.traffic.record(taken.answers, time.perf_counter() - began)
         source.answered(events, taken.answers)
-        return taken
 
     def _read(self, source: Source) -> None:
         """Read a source until it ends."""

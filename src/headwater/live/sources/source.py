@@ -30,6 +30,10 @@ class Source(ABC):
     def answered(self, events: Sequence[Event], answers: Sequence[Answer]) -> None:  # noqa: B027 - most need not know
         """Take note that events were answered, and will not be lost."""
 
+    def failed(self, events: Sequence[Event], error: OSError) -> None:
+        """Take note that events could not be taken, such as on a full disk: the end, unless someone waits for an answer."""
+        raise error
+
     def lag(self) -> float | None:
         """How many events, or bytes, wait to be read; None if that is not known."""
         return None
