@@ -69,6 +69,9 @@ class AutoregressiveHMM(LinearHMM):
         Rows that a start is found on before learning from the stream begins.
     lag : int, default=50
         Rows that a block looks ahead to.
+    start_weight : float, optional
+        Rows that parameters which are set count as: the stream begins as if it had learned so many, distributed as the start
+        says. Default: as many as it takes to estimate every parameter, less those of the warm-up.
     n_threads : int, optional
         Threads; all cores by default. The answer is the same.
     implementation : {'log', 'scaling'}, default='log'
@@ -145,6 +148,7 @@ class AutoregressiveHMM(LinearHMM):
         half_life: float | None = None,
         warm_up: int | str = "auto",
         lag: int = 50,
+        start_weight: float | None = None,
         n_threads: int | None = None,
         implementation: str = "log",
     ) -> None:
@@ -163,6 +167,7 @@ class AutoregressiveHMM(LinearHMM):
             half_life=half_life,
             warm_up=warm_up,
             lag=lag,
+            start_weight=start_weight,
             n_threads=n_threads,
             implementation=implementation,
         )

@@ -67,6 +67,9 @@ class RegressionHMM(TargetChain):
         Rows that a start is found on before learning from the stream begins.
     lag : int, default=50
         Rows that a block looks ahead to.
+    start_weight : float, optional
+        Rows that parameters which are set count as: the stream begins as if it had learned so many, distributed as the start
+        says. Default: as many as it takes to estimate every parameter, less those of the warm-up.
     n_threads : int, optional
         Threads; all cores by default. The answer is the same.
     implementation : {'log', 'scaling'}, default='log'
@@ -144,6 +147,7 @@ class RegressionHMM(TargetChain):
         half_life: float | None = None,
         warm_up: int | str = "auto",
         lag: int = 50,
+        start_weight: float | None = None,
         n_threads: int | None = None,
         implementation: str = "log",
     ) -> None:
@@ -162,6 +166,7 @@ class RegressionHMM(TargetChain):
             half_life=half_life,
             warm_up=warm_up,
             lag=lag,
+            start_weight=start_weight,
             n_threads=n_threads,
             implementation=implementation,
         )
