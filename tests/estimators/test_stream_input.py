@@ -63,7 +63,7 @@ def test_answers_of_a_stream_are_those_of_its_rows(kind):
     if kind in ("multinomial", "topics"):
         chunk = type(chunk)(csr_array(chunk.X))  # a sparse matrix has no names
     model = KINDS[kind][0]().partial_fit(**chunk)
-    learn = ("fit", "warm", "partial_fit", "update", "inverse_transform")
+    learn = ("fit", "warm", "partial_fit", "update", "inverse_transform", "forecast")
     asked = [name for name in methods_of(model) if not name.startswith(learn)]
     assert "score_samples" in asked
     for name in asked:
@@ -109,6 +109,13 @@ def test_every_method_that_takes_rows_takes_streams(kind):
     model = KINDS[kind][0]()
     others = {"inverse_transform"}  # takes weights, not rows
     assert {name for name in methods_of(model) if not hasattr(getattr(model, name), "takes_streams")} <= others
+
+
+def test_a_forecast_goes_on_from_the_end_of_a_stream():
+    chunk = chunk_of("chain")
+    model = KINDS["chain"][0]().partial_fit(**chunk)
+    after_chunks, after_rows = (model.forecast(3, X=stream_of("chain", chunk, rows)).mean for rows in (96, ROWS))
+    np.testing.assert_allclose(after_chunks, after_rows, rtol=1e-12)
 
 
 def test_a_stream_that_breaks_off_leaves_the_model_as_it_was(tmp_path):

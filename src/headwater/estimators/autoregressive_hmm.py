@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from headwater.core.algorithm import Algorithm
-from headwater.core.chunk import Chunks
 from headwater.core.statistics import Array
 from headwater.core.values import Key, Matrix, RandomState, Rows, Values
 from headwater.estimators.calls import learns, reads
@@ -268,8 +267,6 @@ class AutoregressiveHMM(LinearHMM):
         return AutoregressiveRows(self._autoregression(parameters), past, states, 0)
 
     def _position_of(self, key: Key, X: Rows) -> tuple[ChainParameters, Array]:
-        if isinstance(X, Chunks):
-            X = X.at_once().X
         opened, name = self.__dict__.get("_open", {}), check_key(key)
         if X is not None:
             past = self._past_of(check_chain_rows(X, type(self).__name__))

@@ -331,7 +331,7 @@ class StreamingEstimator(EstimatorCore):
         """
         _check_learned(self, "judged")
         cache = self._runtime.cache
-        known = {name: value for name, value in vars(self).items() if name != "_runtime"}
+        known = {name: value for name, value in vars(self).items() if name not in ("_runtime", "_unrounded")}
         found = cache.health
         if found is None or not _are_same(found[0], known):
             found = cache.health = known, self._describer.judge_health()

@@ -25,6 +25,7 @@ import os
 from collections.abc import Callable
 from copy import copy
 from functools import wraps
+from inspect import signature
 from threading import Lock, RLock
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -114,11 +115,11 @@ def answers_at_once(method: F) -> F:
 
 
 def _learns_rows(method: F, go_through: Callable[[Method, EstimatorCore, Chunks, dict[str, object]], object]) -> F:
-    learn = learns(method)
+    learn, place = learns(method), _place_of_rows(method)
 
     @wraps(method)
     def learn_rows(self: EstimatorCore, *arguments: object, **options: object) -> Any:
-        X = arguments[0] if arguments else options.get("X")
+        X = _rows_among(arguments, options, place)
         if isinstance(X, Chunks):
             with lock_of(self):
                 return go_through(learn, self, X, given_beside(method, self, arguments, options))
@@ -136,9 +137,11 @@ def _learns_rows(method: F, go_through: Callable[[Method, EstimatorCore, Chunks,
 
 
 def _answers_rows(method: F, go_through: Callable[[Method, EstimatorCore, Chunks, dict[str, object]], object]) -> F:
+    place = _place_of_rows(method)
+
     @wraps(method)
     def answer(self: EstimatorCore, *arguments: object, **options: object) -> Any:
-        X, view = arguments[0] if arguments else options.get("X"), copy(self)
+        X, view = _rows_among(arguments, options, place), copy(self)
         if isinstance(X, Chunks):
             return go_through(method, view, X, given_beside(method, view, arguments, options))
         if isinstance(X, Chunk):
@@ -148,6 +151,20 @@ def _answers_rows(method: F, go_through: Callable[[Method, EstimatorCore, Chunks
     answer.takes_streams = True  # type: ignore[attr-defined]
     answer.calls_by = lambda other: _answers_rows(other, go_through)  # type: ignore[attr-defined]
     return cast(F, answer)
+
+
+def _place_of_rows(method: Method) -> int:
+    """Return where X stands among the arguments of a method."""
+    names = list(signature(method).parameters)[1:]
+    return names.index("X") if "X" in names else 0
+
+
+def _rows_among(arguments: tuple[object, ...], options: dict[str, object], place: int) -> object:
+    """Return X; a stream that comes first is X wherever X stands."""
+    first = arguments[0] if arguments else None
+    if isinstance(first, Chunks):
+        return first
+    return arguments[place] if len(arguments) > place else options.get("X")
 
 
 def call_like_inherited(kind: type) -> None:

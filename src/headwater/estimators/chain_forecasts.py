@@ -6,11 +6,10 @@ import numbers
 
 import numpy as np
 
-from headwater.core.chunk import Chunks
 from headwater.core.statistics import Array
 from headwater.core.values import Key, RandomState, Rows
 from headwater.diagnostics.component_description import column_names
-from headwater.estimators.calls import reads
+from headwater.estimators.calls import answers_at_once
 from headwater.estimators.chain_positions import ChainPositions
 from headwater.estimators.chains import check_key
 from headwater.estimators.forecast import Forecast, Seed
@@ -24,7 +23,7 @@ MOST_STEPS = 2**20
 class ChainForecasts(ChainPositions):
     """Questions about rows that have not come yet."""
 
-    @reads
+    @answers_at_once
     def forecast(
         self, steps: int, X: Rows = None, key: Key = None, future: Rows = None, *, random_state: RandomState = None
     ) -> Forecast:
@@ -73,8 +72,6 @@ class ChainForecasts(ChainPositions):
 
     def _position_of(self, key: Key, X: Rows) -> tuple[ChainParameters, Array]:
         """Parameters, and the law of the next state; a key that names no open sequence is refused."""
-        if isinstance(X, Chunks):
-            X = X.at_once().X
         key, opened = check_key(key), self.__dict__.get("_open", {})
         if X is None and key is not None and key not in opened:
             some = ", ".join(map(repr, list(opened)[:5])) + (" ..." if len(opened) > 5 else "")

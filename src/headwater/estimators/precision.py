@@ -15,6 +15,7 @@ from headwater.core.values import Matrix, Rows
 from headwater.estimators.traits import Taken
 
 DTYPES = ("float32", "float64")  # that may be asked for by name
+LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 def dtype_of(X: Rows) -> np.dtype | None:
@@ -64,9 +65,13 @@ class NarrowRows(Beside):
             self.__dict__["_float32"] = True
 
     def _in_learned_type(self, learned: Array) -> Array:
-        """Return what was learned in float32 if all rows were, or if the model is to answer so; it is kept in float64."""
+        """Return what was learned in float32 if all rows were, or if the model is to answer so; it is kept in float64.
+
+        What is beyond the range of float32 is returned as it is kept.
+        """
         short = "_float32" in self.__dict__ if self.dtype is None else self.dtype == "float32"
-        return learned.astype(np.float32) if short and "_unrounded" not in self.__dict__ else learned
+        fits = np.abs(learned).max(initial=0.0) <= LARGEST_FLOAT32
+        return learned.astype(np.float32) if short and fits and "_unrounded" not in self.__dict__ else learned
 
     def _in_doubles(self) -> Self:
         exact = copy(self)

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.algorithm import Algorithm
-from headwater.core.chunk import Chunks
 from headwater.core.statistics import Array
 from headwater.core.values import Key, RandomState, Rows, Values
-from headwater.estimators.calls import learns, reads
+from headwater.estimators.calls import answers_at_once, learns, reads
 from headwater.estimators.chain_forecasts import check_steps
 from headwater.estimators.chains import check_chain_rows, check_numbers
 from headwater.estimators.forecast import Forecast
@@ -196,7 +195,7 @@ class RegressionHMM(TargetChain):
         """
         return super().next_state_proba(key, None if X is None else Pair(X, y))
 
-    @reads
+    @answers_at_once
     def forecast(  # type: ignore[override]
         self,
         steps: int,
@@ -230,9 +229,6 @@ class RegressionHMM(TargetChain):
         forecast : Forecast
             State probabilities, mean, variance, quantiles, sampled paths.
         """
-        if isinstance(X, Chunks):
-            chunk = X.at_once()
-            X, y = chunk.X, chunk.y
         return super().forecast(check_steps(steps), None if X is None else Pair(X, y), key, future, random_state=random_state)
 
     def _known_future(self, future: Rows, steps: int) -> Array:

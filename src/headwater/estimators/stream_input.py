@@ -35,7 +35,8 @@ def given_beside(
 ) -> dict[str, object]:
     """What was given beside X, by its names."""
     given = signature(method).bind_partial(model, *arguments, **options).arguments
-    return {name: value for name, value in list(given.items())[2:] if value is not None}
+    rows = "X" if "X" in given else list(given)[1]
+    return {name: value for name, value in list(given.items())[1:] if name != rows and value is not None}
 
 
 def call_with_place(chunk: object, method: Callable[..., Answer], /, *arguments: object, **options: object) -> Answer:

@@ -80,6 +80,8 @@ def image_shape(width: int, shape: Sequence[int] | None = None) -> tuple[int, in
     """Height and width of an image with so many pixels."""
     if shape is None:
         side = round(float(np.sqrt(width)))
+        if side == 1:
+            raise ValueError("shape must be given, since one column makes no image")
         if side * side != width:
             raise ValueError(f"shape must be given, since {width} columns make no square image")
         return side, side
