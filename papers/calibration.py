@@ -38,16 +38,25 @@ OTHERS: dict[str, Subject] = {
 }
 TIGHT = ("tol", 1e-7), ("max_iter", 3000)
 OWN = (("warm_up", "auto"),)
+WIDENED_SETS = (("overlapping, many rows", "full"), ("overlapping, many rows", "diag"), ("overlapping, few rows", "full"))
+WIDENED_WAYS = (
+    Way("auto", "auto", settings=OWN),
+    Way("auto (stream)", "auto", streamed=True),
+    Way("vb, tol=1e-7, from the truth", "vb", settings=TIGHT, from_truth=True),
+    Way("online-vb", "online-vb", streamed=True),
+    Way("moment-matching", "moment-matching", streamed=True),
+)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Simulations of one component, of Gaussian regimes, of other models; and sweeps of Gibbs sampling."""
+    """Simulations of one component, of Gaussian regimes, of other models; sweeps of Gibbs sampling; simulations to widen."""
 
     one: int = 150
     gaussian: int = 100
     others: int = 80
     sweeps: int = 600
+    widened: int = 100
 
 
 def ways(subject: Subject) -> list[Way]:
@@ -126,19 +135,16 @@ def make_exact(scale: Scale, data: Path | None) -> Measures:
 
 def widened_set(subject: Gaussians, simulations: int) -> Figures:
     drawn, found = draws(subject, range(simulations)), {}
-    for way in (
-        Way("auto", "auto", settings=OWN),
-        Way("vb, tol=1e-7", "vb", settings=TIGHT),
-        Way("vb, tol=1e-7, from the truth", "vb", settings=TIGHT, from_truth=True),
-    ):
+    for way in WIDENED_WAYS:
         plain, wider = observe_widened(subject, way, drawn)
         found |= {way.name: figures(plain), f"{way.name}, widened": figures(wider)}
     return found
 
 
 def make_widened(scale: Scale, data: Path | None) -> Measures:
-    for name in ("separated, few rows", "overlapping, few rows", "overlapping, many rows"):
-        yield name, partial(widened_set, REGIMES[name], scale.gaussian)
+    for name, kind in WIDENED_SETS:
+        subject = replace(REGIMES[name], covariance_type=kind)
+        yield f"{name}, {kind} covariance", partial(widened_set, subject, scale.widened)
 
 
 def make_others(scale: Scale, data: Path | None) -> Measures:
@@ -147,7 +153,7 @@ def make_others(scale: Scale, data: Path | None) -> Measures:
 
 
 PAGE = Page(
-    name="calibration", room="papers", full=Scale(), quick=Scale(6, 6, 6, 120), minutes=8,
+    name="calibration", room="papers", full=Scale(), quick=Scale(6, 6, 6, 120, 6), minutes=8,
     seeds="0 to the number of simulations",
     parts={
         "one": make_one, "exact": make_exact, "starts": make_starts, "widened": make_widened, "others": make_others,

@@ -15,6 +15,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import chisquare
 from sklearn.exceptions import ConvergenceWarning
 
+import headwater as hw
 from headwater.core.statistics import Array
 from papers.calibration_subjects import Drawn, Subject
 
@@ -23,6 +24,7 @@ LEVELS = (1e-9, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 BINS = 2 * len(LEVELS)
 PROBABILITIES = np.arange(1, BINS) / BINS
 NOMINAL = (0.5, 0.9)
+MEAN_FIELD, INFORMED = "mean-field", "observed-information"  # methods of credible intervals
 # A component is ambiguous by what its rows share with other components: 1 - sum r^2 / sum r, of responsibilities r.
 AMBIGUITY = (0.0, 0.01, 0.05, 0.15, 0.3, 1.0)
 Ranks = NDArray[np.int64]
@@ -31,10 +33,10 @@ Ranks = NDArray[np.int64]
 # One model
 
 
-def intervals(model: Any, level: float) -> dict[str, Array]:
+def intervals(model: Any, level: float, method: str = MEAN_FIELD) -> dict[str, Array]:
     """Credible intervals (K, columns, 2) of all that a model has such of."""
-    if hasattr(model, "credible_intervals"):
-        found = model.credible_intervals(level)
+    if isinstance(model, hw.GaussianMixture):
+        found = model.credible_intervals(level, method=method)
         return {"weights": found.weights[:, None], "means": found.means, "variances": found.variances}
     told = model.describe(values=2**20, components=2**20, level=level)
     places = {f"x{column}": column for column in range(model.n_features_in_)}
@@ -49,9 +51,9 @@ def intervals(model: Any, level: float) -> dict[str, Array]:
     return {"weights": weights, word: values}
 
 
-def quantiles(model: Any) -> dict[str, Array]:
+def quantiles(model: Any, method: str = MEAN_FIELD) -> dict[str, Array]:
     """Quantiles (19, K, columns) of the belief, at 0.05, 0.1, ..., 0.95."""
-    by_level = [intervals(model, level) for level in LEVELS]
+    by_level = [intervals(model, level, method) for level in LEVELS]
     found = {}
     for name in by_level[0]:
         ends = np.stack([one[name] for one in by_level])

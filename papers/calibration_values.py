@@ -15,6 +15,7 @@ from papers.calibration_ranks import AMBIGUITY, NOMINAL
 
 ERRORS = 3.0  # standard errors within which a share counts as right
 UNIFORM = 0.01  # p under which ranks are said not to be uniform
+WIDER = ", widened"
 FAR, NEAR = "separated, many rows", "overlapping, many rows"
 
 
@@ -84,15 +85,16 @@ def exact_words(by_way: Figures) -> str:
 
 
 def widened_words(found: Figures) -> str:
-    """What widening does for the default."""
-    if NEAR not in found:
-        return ""
-    plain, wider = found[NEAR]["auto"], found[NEAR]["auto, widened"]
-    words = [
-        f"{percent(wider[name]['0.9'][0])} of the time instead of {percent(plain[name]['0.9'][0])} for {name}"
-        for name in QUANTITIES
-    ]
-    return f' Where components overlap, 90 % intervals of "auto" then contain the truth {listed(words)} (of many rows).'
+    """What widening does, by set and algorithm, for 90 % intervals."""
+    words = []
+    for name, by_way in found.items():
+        fits = sum(next(iter(one.values()))["simulations"] for way, one in by_way.items() if way.endswith(WIDER))
+        ways = []
+        for way in (one for one in by_way if one + WIDER in by_way):
+            ends = [f"{percent(by_way[way][of]['0.9'][0])} → {percent(by_way[way + WIDER][of]['0.9'][0])}" for of in QUANTITIES]
+            ways.append(f"{way} {', '.join(ends)}")
+        words.append(f"- **{name}** ({fits:,} fits): {'; '.join(ways)}.")
+    return "\n".join(words)
 
 
 def share(pair: tuple[float, float]) -> str:

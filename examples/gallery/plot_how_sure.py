@@ -37,8 +37,7 @@ for moment in moments:
 
 # %%
 # Intervals shrink with the square root of the rows. These groups lie apart. Where groups
-# overlap, the intervals are too narrow, since the belief takes the share of each group in a
-# row for known.
+# overlap, a row says less, since nobody knows its group, and the intervals are wider.
 
 figure, ax = plt.subplots(figsize=(8, 4.2), layout="constrained")
 for k, color in enumerate(("#0072B2", "#E69F00", "#009E73")):

@@ -230,7 +230,7 @@ def test_images_of_components():
 
 def test_intervals_are_those_of_the_belief(rows):
     model = GaussianMixture(2, random_state=0).fit(rows)
-    known = model.credible_intervals(0.9)
+    known = model.credible_intervals(0.9, method="mean-field")
     order = np.argsort(-model.weights_, kind="stable")
     for value, wanted in ((None, known.weights), ("x1", known.means[:, 1])):
         ax = plotting.intervals(model, value)

@@ -17,6 +17,7 @@ from headwater.diagnostics.description_text import (
     wide_table_html,
     wide_table_text,
 )
+from headwater.diagnostics.observed_information import NUMBERS, POSITIVE, SHARES, Widening, stretched
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import GaussianBelief
 
@@ -66,31 +67,45 @@ def interval_text(low: float, high: float) -> str:
 
 
 def credible_intervals(
-    family: Gaussian, shares: tuple[Array, Array], belief: GaussianBelief, level: float, columns: Sequence[str] = ()
+    family: Gaussian,
+    shares: tuple[Array, Array],
+    belief: GaussianBelief,
+    level: float,
+    columns: Sequence[str] = (),
+    wider: Widening | None = None,
 ) -> CredibleIntervals:
     """Return central intervals of the marginals: Beta for weights, Student's t for means, inverse Gamma for variances.
 
-    `shares` are both parameters (K,) of the Beta of each weight.
+    `shares` are both parameters (K,) of the Beta of each weight. `wider` has the factors of weights, and of means and variances
+    (K, 2 d), by which intervals are wider than those of the belief.
     """
-    tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
     # One component has all the weight, of which the Beta distribution knows nothing.
     own, others = shares
-    weights = betaincinv(own[:, None], np.where(others > 0.0, others, np.nan)[:, None], tails)
+    among = np.column_stack([own, np.where(others > 0.0, others, np.nan)])
+    weights = betaincinv(among[:, :1], among[:, 1:], tails(level))
     scale, dof, _ = _marginals(family, belief)
-    variances = 0.5 * scale[..., None] / gammainccinv(0.5 * dof[..., None], tails)
+    variances = 0.5 * scale[..., None] / gammainccinv(0.5 * dof[..., None], tails(level))
     means = mean_intervals(family, belief, level)
+    if wider is not None:
+        width = means.shape[1]
+        weights = stretched(weights, betaincinv(*among.T, 0.5), wider.weights, SHARES)
+        means = stretched(means, belief.means, wider.values[:, :width], NUMBERS)
+        variances = stretched(variances, 0.5 * scale / gammainccinv(0.5 * dof, 0.5), wider.values[:, width:], POSITIVE)
     return CredibleIntervals(level, np.nan_to_num(weights, nan=1.0), means, variances, tuple(map(str, columns)))
+
+
+def tails(level: float) -> Array:
+    """Return the probabilities below both ends of a central interval."""
+    return np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
 
 
 def mean_intervals(
     family: Gaussian, belief: GaussianBelief, level: float, columns: slice | NDArray[np.int64] = slice(None)
 ) -> Array:
     """Return central intervals (K, d, 2) of the means, or of some columns of them."""
-    tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
     scale, dof, precision = (part[:, columns, None] for part in _marginals(family, belief))
-    return np.asarray(
-        belief.means[:, columns, None] + np.sqrt(np.maximum(scale, 0.0) / (precision * dof)) * stdtrit(dof, tails)
-    )
+    reach = np.sqrt(np.maximum(scale, 0.0) / (precision * dof)) * stdtrit(dof, tails(level))
+    return np.asarray(belief.means[:, columns, None] + reach)
 
 
 def _marginals(family: Gaussian, belief: GaussianBelief) -> tuple[Array, Array, Array]:
