@@ -90,7 +90,7 @@ def serve(options: LiveOptions, server: ServerOptions, messages: LiveMessages, f
     if note := check_rate(found, options):
         print_message(note)
     journal = Journal(messages.quiet)
-    sources = [open_source(text, bool(server.follow)) for text in server.source]
+    sources = [open_source(text, bool(server.follow), journal, options.owner) for text in server.source]
     engine = Engine(found, options.settings(file_digest(Path(options.model))), journal)
     sys.setswitchinterval(0.001)  # seconds: answers wait no longer than that for the learner
     service = Service(engine, sources, options.outlets(journal, otherwise=()), journal)

@@ -60,8 +60,9 @@ def watch(options: LiveOptions, messages: LiveMessages, sources: Sources = None,
     if note := check_rate(model, options):
         print_message(note)
     journal = Journal(messages.quiet)
-    opened = [open_source(text, follow or bool(more.get("follow"))) for text in texts]
-    engine = Engine(model, options.settings(file_digest(path)), journal)
+    settings = options.settings(file_digest(path))
+    opened = [open_source(text, follow or bool(more.get("follow")), journal, options.owner) for text in texts]
+    engine = Engine(model, settings, journal)
     sys.setswitchinterval(0.001)  # seconds: answers wait no longer than that for the learner
     pump = Pump(engine, opened, options.outlets(journal), journal)
     with defer_stop() as stop:

@@ -9,7 +9,17 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 PLAIN = re.compile(r"[\w.:/+-]+", re.ASCII)
-WARNINGS = ("fallback", "log_cut", "refused", "merge_refused", "retry", "failed")  # which are written even if it is to be quiet
+WARNINGS = (
+    "fallback",
+    "log_cut",
+    "refused",
+    "merge_refused",
+    "retry",
+    "failed",
+    "gap",
+    "undelivered",
+    "rejected",
+)  # which are written even if it is to be quiet
 
 
 class Journal:

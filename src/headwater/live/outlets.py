@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from headwater.live.events import Answer
@@ -16,6 +16,11 @@ class Outlets:
     sinks: Sequence[Sink] = ()
     alarms: Sequence[Sink] = ()
     dead_letters: Sequence[Sink] = ()
+
+    def begin(self, stopping: Callable[[], bool]) -> None:
+        """Let all sinks know whom to ask whether to stop."""
+        for sink in (*self.sinks, *self.alarms, *self.dead_letters):
+            sink.stopping = stopping
 
     def write(self, answers: Sequence[Answer]) -> None:
         """Return when all answers are delivered."""

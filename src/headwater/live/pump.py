@@ -12,10 +12,12 @@ from headwater.live.engine import Engine
 from headwater.live.events import Event
 from headwater.live.learner import Notice
 from headwater.live.outlets import Outlets
+from headwater.live.sinks.sink import Undelivered
 from headwater.live.sources.source import Source
 from headwater.live.traffic import Traffic
 
 WAITING_BATCHES = 4  # of all sources: more are not read until these are answered
+JOIN_SECONDS = 10.0
 FETCH_SECONDS = 0.25  # that a source waits at a time, and so the time until it notices that it is to stop
 
 
@@ -61,21 +63,28 @@ class Pump:
     def run(self, requested: Callable[[], bool] = lambda: False) -> None:
         """Answer and learn until all sources have ended, or until it is stopped or that is `requested`; then save."""
         ended = False
+        self.outlets.begin(lambda: self.stopping.is_set() or requested())
+        threads = [threading.Thread(target=self._read, args=(one,), name=one.name, daemon=True) for one in self.sources]
         try:
             for source in self.sources:
                 source.seek(self.engine.places(source.name))
             for taken in self.engine.start():
                 self.outlets.write(taken.answers)
                 self.engine.commit(taken)
-            threads = [threading.Thread(target=self._read, args=(one,), name=one.name, daemon=True) for one in self.sources]
             for thread in threads:
                 thread.start()
             self.started.set()
+            self.notice("started", sources=[source.name for source in self.sources], learns=self.engine.settings.learns)
             ended = self._work(len(threads), requested)
+        except Undelivered:
+            self.notice("undelivered", reason="answers that could not be delivered are made again by the next process")
         finally:
             self.stopping.set()
             self.engine.close(ended)
             self.outlets.close()
+            for thread in threads:  # a client of a broker must not be closed while it is read
+                if thread.ident is not None:
+                    thread.join(JOIN_SECONDS)
             for source in self.sources:
                 source.close()
             self.notice("stopped", events=self.engine.events, ended=ended)

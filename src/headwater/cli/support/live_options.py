@@ -109,6 +109,15 @@ class LiveOptions:
                 "snapshots continue by themselves"
             )
 
+    @property
+    def _folder(self) -> Path | None:
+        return self.state or (Path(f"{self.model}.live") if self.learn else None)
+
+    @property
+    def owner(self) -> str:
+        """What reads the sources: the folder, or the model."""
+        return str((self._folder or Path(str(self.model))).resolve())
+
     def settings(self, digest: str) -> EngineSettings:
         """Return the settings of an engine for the model with this digest."""
         from headwater.live.engine import EngineSettings
@@ -117,7 +126,7 @@ class LiveOptions:
 
         assert self.model is not None
         learns = bool(self.learn)
-        folder = self.state or (Path(f"{self.model}.live") if learns else None)
+        folder = self._folder
         return EngineSettings(
             learns=learns,
             decision=Decision(self.rate, self.threshold),

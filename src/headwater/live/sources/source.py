@@ -19,6 +19,7 @@ class Source(ABC):
 
     name: str
     replays: bool = True
+    owner: str = ""  # what reads it, such as a folder of snapshots: names what a broker keeps for it
 
     def seek(self, places: Mapping[str, object]) -> None:  # noqa: B027 - what cannot be read again goes nowhere
         """Go to where the events of an earlier process ended; called once, before the first `fetch`."""
