@@ -30,6 +30,21 @@ def count_stream(rows, seed=0, gaps=False):
     return X
 
 
+def table_stream(rows, seed=0):
+    """Return rows of a chain with long stays: a number, a count, a flag and a category; a tenth of the values is missing."""
+    rng = np.random.default_rng(seed)
+    states = np.cumsum(rng.random(rows) > 0.9) % 2
+    columns = [
+        rng.normal(4.0 * states, 1.0),
+        rng.poisson(1.0 + 4.0 * states),
+        rng.random(rows) < 0.2 + 0.6 * states,
+        np.where(rng.random(rows) < 0.8, states, 2),
+    ]
+    X = np.column_stack(columns).astype(float)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X
+
+
 def symbol_stream(rows, seed=0, n_symbols=4, stay=0.9):
     """Return symbols of a chain of two states, which have only the middle symbols in common."""
     rng = np.random.default_rng(seed)
@@ -74,6 +89,10 @@ class RowsInPoissonHMM(RowsIn, hw.PoissonHMM):
 
 class GapFedPoissonHMM(RowsInPoissonHMM):
     """PoissonHMM, with counts that are missing; some rows have none at all."""
+
+
+class RowsInMixedHMM(RowsIn, hw.MixedHMM):
+    """MixedHMM on rows of a number, a count, a flag and a category."""
 
 
 class RowsInRegressionHMM(hw.RegressionHMM):

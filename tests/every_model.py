@@ -111,6 +111,10 @@ KINDS = {
         lambda: hw.MixedMixture(2, columns={2: "poisson"}, warm_up=60, max_categories=6, random_state=0),
         _mixed,
     ),
+    "mixed chain": (
+        lambda: hw.MixedHMM(2, columns={2: "poisson"}, warm_up=60, max_categories=6, random_state=0),
+        _mixed,
+    ),
     "arrival": (lambda: hw.DirectionOfArrival(warm_up=60, random_state=0), _snapshots),
 }
 

@@ -427,6 +427,16 @@ COUNTED_CHAINS = [
     )
     for letters in ("l", "") for algorithm in ("auto", "em", "online-em", "vb")
 ]  # fmt: skip
+MIXED_CHAINS = [
+    chain_models.RowsInMixedHMM(
+        2, columns={1: "poisson", 2: "bernoulli", 3: "categorical"}, max_categories=8, algorithm=algorithm, warm_up=120, lag=10,
+        random_state=0, **options,
+    )
+    for algorithm, options in (
+        ("auto", {}), ("em", {}), ("vb", {}), (hw.OnlineEM(batch_size=40), {}), (hw.OnlineVB(batch_size=40), {}),
+        (hw.OnlineEM(batch_size=40), {"half_life": 80.0}), (hw.BayesianOnlineEM(batch_size=40), {}),
+    )
+]  # fmt: skip
 SWITCHING_CHAINS = [
     chain_models.RowsInRegressionHMM(2, algorithm=algorithm, warm_up=80, lag=10, random_state=0, **options)
     for algorithm, options in (
@@ -593,6 +603,8 @@ def rows_for(model):
         return chain_models.a_stream(400, seed=7)[0]
     if isinstance(model, chain_models.RowsInPoissonHMM):
         return chain_models.count_stream(400, 7, isinstance(model, chain_models.GapFedPoissonHMM))
+    if isinstance(model, chain_models.RowsInMixedHMM):
+        return chain_models.table_stream(400, 7)
     if isinstance(model, chain_models.GapFedGaussianHMM):
         return chain_models.gapped_stream(400, seed=7)
     if isinstance(model, chain_models.RowsInGaussianHMM):

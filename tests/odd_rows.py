@@ -38,6 +38,7 @@ CHUNKS = {
     hw.BernoulliMixture: lambda X: {"X": X > 0.0},
     hw.CategoricalMixture: lambda X: {"X": (np.abs(X) % 4).round()},
     hw.MixedMixture: lambda X: {"X": np.column_stack([X[:, :2], np.abs(X[:, 2:3]) % 4 > 1, (np.abs(X[:, 3:]) % 4).round()])},
+    hw.MixedHMM: lambda X: {"X": np.column_stack([X[:, :2], np.abs(X[:, 2:3]) % 4 > 1, (np.abs(X[:, 3:]) % 4).round()])},
     hw.DirectionOfArrival: lambda X: {"X": X + 1j * X[::-1]},
     hw.VonMisesFisherMixture: lambda X: {"X": np.where(np.abs(X).max(axis=1, keepdims=True) > 0.0, X, 1.0)},
 }
@@ -47,7 +48,7 @@ def blank(kind, algorithm, **options):
     """Return a small estimator of a kind, for rows of four columns."""
     given = {"n_components": 2, "warm_up": 60, "random_state": 0, "algorithm": algorithm}
     given |= {"n_symbols": 4} if kind is hw.MarkovMixture else {"n_features": 4, "lag": 10} if kind is hw.CategoricalHMM else {}
-    if kind is hw.MixedMixture:
+    if kind in (hw.MixedMixture, hw.MixedHMM):
         given["columns"] = {0: "gaussian", 1: "gaussian", 2: "bernoulli", 3: "categorical"}
     if kind is hw.DirectionOfArrival:
         del given["n_components"]

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from headwater.estimators.latent_dirichlet_allocation import LatentDirichletAllocation
     from headwater.estimators.markov_mixture import MarkovMixture
     from headwater.estimators.merge import merge
+    from headwater.estimators.mixed_hmm import MixedHMM
     from headwater.estimators.mixed_mixture import MixedMixture
     from headwater.estimators.model_file import load
     from headwater.estimators.multinomial_mixture import MultinomialMixture
@@ -84,6 +85,7 @@ _HOMES = {
     "headwater.estimators.bernoulli_mixture": ["BernoulliMixture"],
     "headwater.estimators.categorical_mixture": ["CategoricalMixture"],
     "headwater.estimators.mixed_mixture": ["MixedMixture"],
+    "headwater.estimators.mixed_hmm": ["MixedHMM"],
     "headwater.estimators.comparison": ["compare_models"],
     "headwater.diagnostics.comparison": ["Comparison"],
     "headwater.estimators.completion": ["completion_perplexity"],
@@ -146,6 +148,7 @@ __all__ = [
     "MarkovMixture",
     "Match",
     "MergeReport",
+    "MixedHMM",
     "MixedMixture",
     "MomentMatching",
     "Monitor",

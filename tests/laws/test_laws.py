@@ -20,6 +20,7 @@ from law_table import (
     GAP_REGRESSIONS,
     GAPPED_CHAINS,
     HEALING_MODELS,
+    MIXED_CHAINS,
     MODELS,
     NOISE_MODELS,
     OFTEN_HEALING,
@@ -182,6 +183,7 @@ GAP_REGRESSION_CASES = law_cases(GAP_REGRESSIONS, in_turn(third=[0, 1]))
 CHAIN_CASES = law_cases(CHAIN_MODELS, in_turn(all_laws=[1, 16], third=[5, 14]), chain_laws)
 GAPPED_CHAIN_CASES = law_cases(GAPPED_CHAINS, in_turn(all_laws=[1], third=[4]), chain_laws)
 COUNTED_CHAIN_CASES = law_cases(COUNTED_CHAINS, in_turn(all_laws=[1], third=[4, 11]), chain_laws)
+MIXED_CHAIN_CASES = law_cases(MIXED_CHAINS, in_turn(third=[0, 3]), chain_laws)
 SWITCHING_CASES = law_cases(SWITCHING_CHAINS, in_turn(all_laws=[1], third=[3, 13]), chain_laws)
 STARTED_CASES = law_cases(STARTED_CHAINS, in_turn(all_laws=[1], third=[37]), chain_laws)
 BEGUN_CASES = law_cases(
@@ -207,6 +209,11 @@ def test_law_of_chains_from_a_given_start(model, law):
 
 @pytest.mark.parametrize(("model", "law"), COUNTED_CHAIN_CASES)
 def test_law_of_chains_of_counts(model, law):
+    law(*short_stream(model))
+
+
+@pytest.mark.parametrize(("model", "law"), MIXED_CHAIN_CASES)
+def test_law_of_chains_of_tables(model, law):
     law(*short_stream(model))
 
 

@@ -4,48 +4,27 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from headwater.core.statistics import Array
 from headwater.estimators.calls import reads
-from headwater.estimators.column_kinds import CATEGORICAL, GAUSSIAN, POISSON
+from headwater.estimators.column_kinds import CATEGORICAL, GAUSSIAN
+from headwater.estimators.mixed_attributes import MixedAttributes
 from headwater.estimators.rounded_columns import known_prior, prior_steps
-from headwater.estimators.skewed_columns import column_values, skewed_indicators, value_names
-from headwater.estimators.table_mixture import BeliefBlock, TableMixture, category_indicators, indicators
-from headwater.families.bernoulli import BernoulliParameters
-from headwater.families.category_tables import CategoryParameters
-from headwater.families.gaussian import Gaussian
-from headwater.families.gaussian_parameters import column_variances
-from headwater.families.poisson import PoissonParameters
-from headwater.families.product import Block, Product, ProductPrior
+from headwater.estimators.skewed_columns import value_names
+from headwater.estimators.table_mixture import BeliefBlock, TableMixture
+from headwater.families.family import AnyFamily
+from headwater.families.product import Product, ProductPrior
 
 
-class MixedAnswers(TableMixture):
+class MixedAnswers(MixedAttributes, TableMixture):
     """Base of `MixedMixture`: its attributes. Abstract."""
 
-    # What was learned
+    @property
+    def _column_family(self) -> AnyFamily:
+        return self._component_family
 
     @property
-    @reads
-    def columns_(self) -> dict[str, str]:
-        """What each column is."""
-        self._fitted()
-        return dict(zip(self._column_names, self._schema.kinds, strict=True))
-
-    @property
-    @reads
-    def means_(self) -> Array:
-        """Means of the numbers in each component."""
-        found = self._block(GAUSSIAN)
-        return np.empty((self.n_components_, 0)) if found is None else found[0].means(found[1])
-
-    @property
-    @reads
-    def covariances_(self) -> Array:
-        """Covariances of the numbers in each component."""
-        found = self._block(GAUSSIAN)
-        return np.empty((self.n_components_, 0, 0)) if found is None else found[0].covariances(found[1])
+    def _column_parameters(self) -> Any:
+        return self._components
 
     @property
     @reads
@@ -60,45 +39,6 @@ class MixedAnswers(TableMixture):
         own = (one for block, one in zip(family.blocks, prior.blocks, strict=True) if block.name == GAUSSIAN)
         return prior_steps(next(own, None))
 
-    @property
-    @reads
-    def rates_(self) -> dict[str, Array]:
-        """Rate of each column of counts in each component."""
-        found = self._block(POISSON)
-        return {} if found is None else dict(zip(self._names_of(POISSON), found[1].rates.T, strict=True))
-
-    @property
-    @reads
-    def column_parameters_(self) -> dict[str, dict[str, Array]]:
-        """Parameters of each skewed column in each component: `log_mean` and `log_deviation`, or `shape` and `rate`."""
-        found: dict[str, dict[str, Array]] = {}
-        for block, parameters in self._blocks():
-            found.update(column_values(parameters, self._names_of(block.name)))
-        return found
-
-    @property
-    @reads
-    def probabilities_(self) -> dict[str, Array]:
-        """Probability of yes, or of each category, in each component."""
-        found: dict[str, Array] = {}
-        for block, parameters in self._blocks():
-            names = self._names_of(block.name)
-            if isinstance(parameters, BernoulliParameters):
-                found.update(zip(names, np.exp(parameters.log_ones).T, strict=True))
-            if isinstance(parameters, CategoryParameters):
-                shares = np.exp(parameters.logs)
-                sizes = enumerate(self._schema.codebook.sizes)
-                found.update(zip(names, (shares[:, at, :size] for at, size in sizes), strict=True))
-        return found
-
-    @property
-    @reads
-    def categories_(self) -> dict[str, NDArray[np.generic]]:
-        """Categories of each categorical column."""
-        self._fitted()
-        levels = (one.as_array() for one in self._schema.codebook.levels)
-        return dict(zip(self._names_of(CATEGORICAL), levels, strict=True))
-
     def _belief_blocks(self, prior: Any, totals: Any) -> list[BeliefBlock]:
         blocks = cast(Product, self._component_family).blocks
         return [(block.family, *parts) for block, *parts in zip(blocks, prior.blocks, totals.blocks, strict=True)]
@@ -110,31 +50,3 @@ class MixedAnswers(TableMixture):
             self._category_names(one) if kind == CATEGORICAL else value_names(kind, one)
             for kind, one in zip(blocks, names, strict=True)
         ]
-
-    def _indicators(self) -> list[tuple[str, Array, Array]]:
-        found = []
-        for block, parameters in self._blocks():
-            names = self._names_of(block.name)
-            if isinstance(block.family, Gaussian):
-                means, variances = block.family.means(parameters), column_variances(block.family, parameters)
-                found += list(zip(names, means.T, variances.T, strict=True))
-            elif isinstance(parameters, PoissonParameters):
-                found += [(name, rates, rates) for name, rates in zip(names, parameters.rates.T, strict=True)]
-            elif isinstance(parameters, BernoulliParameters):
-                found += indicators(names, list(np.exp(parameters.log_ones).T))
-            elif isinstance(parameters, CategoryParameters):
-                found += category_indicators(names, self._schema.codebook, parameters)
-            else:
-                found += skewed_indicators(parameters, names)
-        return found
-
-    def _blocks(self) -> list[tuple[Block, Any]]:
-        family = cast(Product, self._component_family)
-        return list(zip(family.blocks, self._components.blocks, strict=True))
-
-    def _block(self, kind: str) -> tuple[Any, Any] | None:
-        """The family and the parameters of the columns of a kind, if there are any."""
-        return next(((block.family, parameters) for block, parameters in self._blocks() if block.name == kind), None)
-
-    def _names_of(self, kind: str) -> list[str]:
-        return [name for name, one in zip(self._column_names, self._schema.kinds, strict=True) if one == kind]

@@ -14,21 +14,17 @@ from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.values import RandomState, Rows, Values
 from headwater.estimators.background_answers import BackgroundAnswers
-from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL, GAUSSIAN, POISSON, choose_kinds
+from headwater.estimators.column_kinds import GAUSSIAN, choose_kinds
 from headwater.estimators.family_mixture import FamilyMixture
 from headwater.estimators.mixed_answers import MixedAnswers
+from headwater.estimators.mixed_family import column_product, known_levels
 from headwater.estimators.rounded_columns import cell_volumes
-from headwater.estimators.skewed_columns import skewed_families
 from headwater.estimators.table_mixture import TableMixture
 from headwater.estimators.table_schema import TableSchema
 from headwater.families.background import Background
-from headwater.families.bernoulli import Bernoulli
-from headwater.families.category_tables import CategoryTables
 from headwater.families.column_steps import check_resolution
-from headwater.families.family import AnyFamily, Family
+from headwater.families.family import Family
 from headwater.families.gaussian import Gaussian
-from headwater.families.poisson import Poisson
-from headwater.families.product import Block, Product
 from headwater.models.mixture import Mixture
 
 if TYPE_CHECKING:
@@ -247,23 +243,13 @@ class MixedMixture(MixedAnswers, BackgroundAnswers):
 
     def _family_of(self, width: int) -> Family:
         schema = self.__dict__.get("_schema") or TableSchema.of((GAUSSIAN,) * width)
-        k, rows = self.n_components, self.prior_weight
         resolution = check_resolution(self.resolution, schema.kinds.count(GAUSSIAN))
-        families: dict[str, AnyFamily] = {
-            GAUSSIAN: Gaussian(k, self.covariance_type, self.reg_covar, resolution=resolution),
-            CATEGORICAL: CategoryTables(k, self._capacity, schema.codebook.sizes, rows),
-            BERNOULLI: Bernoulli(k, None, rows),
-            POISSON: Poisson(k, None, None, rows),
-            **skewed_families(k, rows, schema.kinds),
-        }
-        places = {kind: tuple(at for at, one in enumerate(schema.kinds) if one == kind) for kind in families}
-        blocks = tuple(Block(kind, families[kind], at) for kind, at in places.items() if at)
-        return self._with_background(Product(k, width, blocks))
+        gaussian = Gaussian(self.n_components, self.covariance_type, self.reg_covar, resolution=resolution)
+        return self._with_background(column_product(schema, width, gaussian, self._capacity, self.prior_weight))
 
     def _known_sizes(self, learner: Learner) -> tuple[int, ...]:
         family = cast(Mixture, learner.model).family
-        blocks = cast(Product, family.components if isinstance(family, Background) else family).blocks
-        return next((block.family.levels for block in blocks if isinstance(block.family, CategoryTables)), ())
+        return known_levels(family.components if isinstance(family, Background) else family)
 
     def _to_predict(self, column: str | int, kind: str) -> Self:
         given = dict(self.columns) if isinstance(self.columns, dict) else {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Self, TypeAlias
@@ -14,29 +13,24 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from headwater.core.batch import Batch
-from headwater.core.chunk import Chunk
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array, Params, Prior, Stats
-from headwater.core.validation import check_names, check_weights, check_width
+from headwater.core.validation import check_weights
 from headwater.core.values import Matrix, Row, Rows, Values
 from headwater.diagnostics.block_intervals import block_intervals
-from headwater.diagnostics.component_description import column_names
 from headwater.diagnostics.component_intervals import ComponentIntervals, component_intervals
 from headwater.estimators.calls import reads
-from headwater.estimators.codebook import NUMBER, Codebook, first_rows
+from headwater.estimators.codebook import Codebook, first_rows
 from headwater.estimators.column_kinds import BERNOULLI, CATEGORICAL, IGNORED
 from headwater.estimators.column_mixture import check_level
 from headwater.estimators.describers.table_mixture import TableMixtureDescriber
 from headwater.estimators.family_mixture import FamilyMixture
 from headwater.estimators.gap_answers import GapAnswers
-from headwater.estimators.recode import recode_runtime
+from headwater.estimators.table_input import TableInput
 from headwater.estimators.table_schema import (
     EncodedChunk,
     TableSchema,
     one_row_columns,
-    refuse_large,
-    refuse_values,
-    split_table,
 )
 from headwater.estimators.traits import Taken
 from headwater.families.category_tables import CategoryParameters
@@ -49,67 +43,16 @@ NO_VALUES = "X must have at least one row with a value, got missing values only"
 BeliefBlock: TypeAlias = tuple[Family[Prior, Stats, Params], Prior, Stats]
 
 
-class TableMixture(GapAnswers, FamilyMixture):
+class TableMixture(TableInput, GapAnswers, FamilyMixture):
     """Base of the mixtures of tables. A row is held as numbers: codes of categories, and NaN for gaps. Abstract."""
 
     _traits = replace(FamilyMixture._traits, takes_tables=True)
-
-    max_categories: int
-    _schema: TableSchema
-
-    @abstractmethod
-    def _schema_of(self, names: list[str] | None, columns: list[object]) -> TableSchema:
-        """Return what the columns of a first chunk are."""
 
     @property
     def _describer(self) -> TableMixtureDescriber:
         return TableMixtureDescriber(self)
 
     # Tables as rows
-
-    def _as_rows(self, X: Rows, learning: bool, anew: bool = False) -> Rows:
-        """Return a table as rows of numbers and codes."""
-        if isinstance(X, EncodedChunk):
-            return X
-        names, columns = split_table(X, type(self).__name__)
-        chunk = self._encode(names, columns, learning, anew)
-        if not isinstance(X, Chunk):
-            return chunk
-        return EncodedChunk(**{**vars(X), "X": chunk.X, "columns": chunk.columns})
-
-    def _encode(self, names: list[str] | None, columns: list[object], learning: bool, anew: bool = False) -> EncodedChunk:
-        first = anew or not self._has_state()
-        if first:
-            schema = self._schema_of(names, columns)
-        else:
-            schema, known = self._schema, getattr(self, "feature_names_in_", None)
-            if names is not None:
-                check_names(names, known, type(self).__name__)
-            check_width(np.empty((0, len(columns))), self.n_features_in_, type(self).__name__)
-        shown = names or [f"x{at}" for at in range(len(columns))]
-        schema, rows = schema.encode(columns, shown, self._capacity, learning)
-        if learning:
-            self._schema = schema
-        return EncodedChunk(rows, columns=names)
-
-    def _share_columns(self, other: Self) -> None:
-        if "_schema" in other.__dict__:
-            self._schema = other._schema
-
-    @property
-    def _capacity(self) -> int:
-        return int(self.max_categories)
-
-    def _checked(self, X: Taken) -> Array:
-        if isinstance(X, EncodedChunk):
-            return X.X
-        encoded = self._as_rows(X, learning=False)
-        assert isinstance(encoded, EncodedChunk)
-        return np.asarray(encoded.X)
-
-    def _one(self, x: Row, learning: bool = False) -> Matrix:
-        self._fitted()
-        return self._encode(*one_row_columns(x, getattr(self, "feature_names_in_", None)), learning=False).X
 
     def _learn_one(self, x: Row) -> Self:
         names = getattr(self, "feature_names_in_", None)
@@ -169,30 +112,6 @@ class TableMixture(GapAnswers, FamilyMixture):
             raise ValueError(NO_VALUES)
         return (batch[~empty] if empty.any() else batch), learner
 
-    def _learner_for(self, width: int, going_on: bool, streams: bool = True) -> Learner:
-        """Return the learner; another one, if there are categories that the last one did not know."""
-        learner = super()._learner_for(width, going_on, streams)
-        if self._has_state() and learner is self._runtime.learner and self._known_sizes(learner) != self._schema.codebook.sizes:
-            return self._make_learner(width)
-        return learner
-
-    @abstractmethod
-    def _known_sizes(self, learner: Learner) -> tuple[int, ...]:
-        """Return the categories of each column that a learner knows."""
-
-    def _check_stored(self, X: Matrix, width: int) -> None:
-        for place, size in zip(self._schema.codebook.columns, self._schema.codebook.sizes, strict=True):
-            codes = X[:, place][~np.isnan(X[:, place])]
-            if codes.size and (codes.min() < 0.0 or codes.max() >= size or np.any(codes != np.round(codes))):
-                raise ValueError(f"column {place} of the rows holds codes that no category has")
-        for place, kind in enumerate(self._schema.kinds):
-            refuse_large(X[:, place], place)
-            refuse_values(kind, X[:, place], place)
-
-    @property
-    def _column_names(self) -> list[str]:
-        return [str(name) for name in column_names(self, self.n_features_in_)]
-
     @reads
     def sample(self, n_samples: int = 1) -> tuple[Matrix, NDArray[np.int64]]:
         """Draw rows from the mixture.
@@ -211,10 +130,7 @@ class TableMixture(GapAnswers, FamilyMixture):
             The component of each row.
         """
         rows, components = super().sample(n_samples)
-        columns = self._schema.decode(rows)
-        if all(one.holds == NUMBER for one in self._schema.codebook.levels) and BERNOULLI not in self._schema.kinds:
-            return np.column_stack([np.asarray(one, dtype=float) for one in columns]), components
-        return np.column_stack([np.asarray(one, dtype=object) for one in columns]), components
+        return self._decoded(rows), components
 
     # Rows with gaps
 
@@ -284,25 +200,6 @@ class TableMixture(GapAnswers, FamilyMixture):
     def _n_class_columns(self) -> int | None:
         kinds = [kind for kind in self._schema.kinds if kind != IGNORED]
         return len(kinds) if set(kinds) <= {CATEGORICAL, BERNOULLI} else None
-
-    # Merging
-
-    def _aligned_models(self, models: Sequence[Self]) -> list[Self]:
-        """Return the models with one codebook, that of the first and what the others know beside it."""
-        if any(model._schema.kinds != models[0]._schema.kinds for model in models):
-            raise ValueError("models must have columns of the same kinds to be merged or compared")
-        books = [model._schema.codebook for model in models]
-        joint = Codebook.joint(books)
-        if max(joint.sizes, default=0) > self._capacity:
-            raise ValueError(f"the models have more than {self._capacity} categories of a column in all: raise max_categories")
-        aligned = []
-        for model, book in zip(models, books, strict=True):
-            other = copy(model)
-            other._schema = replace(model._schema, codebook=joint)
-            learner = other._make_learner(model._runtime.learner.width)
-            other._runtime = recode_runtime(model._runtime, learner, joint.columns, book.codes_in(joint))
-            aligned.append(other)
-        return aligned
 
 
 def _find_empty(rows: Array) -> NDArray[np.bool_]:

@@ -39,7 +39,7 @@ def start_chain(model: HiddenMarkov, batch: Batch, key: int, settings: StartSett
     if settings.given is not None and settings.held:
         return _given_chain(model, batch, settings.given, settings, n_threads)
     rng = np.random.default_rng(np.random.SeedSequence((key, len(batch))))
-    present, observed = _present_rows(batch)
+    present, observed = _present_rows(model, batch)
     geometry = model.family.geometry(observed)
     views = geometry.views(np.arange(len(observed)))
     n_seeds = 3 if len(batch) < 200 or (settings.whole and len(batch) > MANY_ROWS) else 12
@@ -115,7 +115,7 @@ def _given_chain(
     model: HiddenMarkov, batch: Batch, given: Given, settings: StartSettings, n_threads: int | None = None
 ) -> Start:
     """Start at given states, which count as `settings.held` rows beside those of the batch (see `start_at_given`)."""
-    present, observed = _present_rows(batch)
+    present, observed = _present_rows(model, batch)
     seen, shares = given.seed(observed)
     own = shares[len(seen) - len(observed) :]
 
@@ -173,12 +173,13 @@ def _stationary(transitions: Array) -> Array:
     return np.asarray(np.maximum(found, 0.0) / np.maximum(found, 0.0).sum())
 
 
-def _present_rows(batch: Batch) -> tuple[NDArray[np.int64], Batch]:
+def _present_rows(model: HiddenMarkov, batch: Batch) -> tuple[NDArray[np.int64], Batch]:
     """Return which rows are not missing, and these."""
     present = np.flatnonzero(~find_absent(batch.X))
     if not len(present):
         raise ValueError("every row is missing (NaN): there is nothing to start from")
-    return present, Batch(as_gapped(batch.X[present]))
+    rows = batch.X[present]
+    return present, Batch(as_gapped(rows) if model.family.takes_gaps else rows)
 
 
 def _best(ends: list[Climb], number: int) -> list[Climb]:
@@ -197,7 +198,9 @@ def _collect(
 ) -> ChainStatistics:
     """Statistics of rows whose states are known, without transitions."""
     k = model.n_components
-    emissions = model.family.collect_seeds(geometry, Batch(as_gapped(batch.X[present])), responsibilities)
+    rows = batch.X[present]
+    observed = Batch(as_gapped(rows) if model.family.takes_gaps else rows)
+    emissions = model.family.collect_seeds(geometry, observed, responsibilities)
     mean = responsibilities.mean(axis=0)
     states = np.full((len(batch), k), 1.0 / k)
     states[present] = responsibilities

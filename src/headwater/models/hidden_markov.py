@@ -124,7 +124,8 @@ class HiddenMarkov(Smoother):
             prior = replace(prior, start_shift=prior.start)
         if self.steps_prior is None:
             prior = replace(prior, steps_shift=prior.steps)
-        return prior if self.family.has_prior else replace(prior, emissions=self.family.flatten_prior(prior.emissions))
+        flatten = self.family.flatten_parts if self.family.has_prior else self.family.flatten_prior
+        return replace(prior, emissions=flatten(prior.emissions))
 
     def readout(self, name: str, prior: ChainPrior, statistics: ChainStatistics, count: float) -> ChainParameters:
         """Parameters of the belief prior + count * statistics: "mode", "mean" or "expect_log"."""
