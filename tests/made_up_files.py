@@ -74,6 +74,10 @@ SITUATIONS = {
         "background", lambda: learned("background", {"half_life": "auto", "algorithm": hw.Auto(batch_size=40)}, (100, 150)),
     ),
     "table and background": ("mixed", lambda: learned("mixed", {"background": True})),
+    "factor online": (
+        "gaussian", lambda: learned("gaussian", {"covariance_type": "factor", "n_factors": 1, "algorithm": "online-em"}),
+    ),
+    "gated warm-up": ("regression", lambda: learned("regression", {"gating": "input", "warm_up": 500})),
     "gated": ("regression", lambda: learned("regression", {"gating": "input"})),
     "words": ("multinomial", lambda: learned("multinomial", {"algorithm": "online-em"})),
     "steps": ("chain", lambda: learned("chain", {"algorithm": "online-em"})),

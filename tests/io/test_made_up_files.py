@@ -290,6 +290,24 @@ def test_kept_rows_without_a_value_are_refused(kind, place):
             model_file.from_bytes(remade(header, arrays, name, values))
 
 
+@pytest.mark.parametrize("kind", ["autoregressive", "switching"])
+def test_kept_rows_that_are_missing_in_part_are_refused(kind):
+    """These models keep a row of which something is missing as missing, and their starts count on it."""
+    header, arrays = made_up_files.file_of(f"{kind} warm-up")
+    values = arrays["state/buffer/X"].copy()
+    values[7, 0] = np.nan
+    with pytest.raises(Damaged, match="holds rows that are missing in part"):
+        model_file.from_bytes(remade(header, arrays, "state/buffer/X", values))
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (1, 3), (2,), (0, 2)])
+def test_past_rows_of_another_shape_are_refused(shape):
+    header, arrays = made_up_files.file_of("autoregressive")
+    assert arrays["_pasts/0"].shape == (1, 2)
+    with pytest.raises(Damaged, match=r"last rows of a sequence of shape .*, and should have \(1, 2\)"):
+        model_file.from_bytes(remade(header, arrays, "_pasts/0", np.zeros(shape)))
+
+
 def test_widths_that_no_number_of_symbols_makes_are_refused():
     """A kernel would read beyond the end of its groups."""
     header, arrays = made_up_files.file_of("markov warm-up")
@@ -315,6 +333,14 @@ NO_NUMBERS = (
     ("factor", "state/parameters/components/unwhiten", 1e249),
     ("factor", "state/parameters/components/whiten", 1e100),
     ("factor", "state/parameters/components/offset", 1e9),
+    ("factor online", "state/base/prior/components/origin", -1e150),
+    ("switching", "state/base/prior/emissions/origin", 1e150),
+    ("autoregressive", "state/base/prior/emissions/origin", 1e249),
+    ("autoregressive", "state/base/prior/emissions/floor", 1e249),
+    ("autoregressive", "_pasts/0", np.inf),
+    ("autoregressive", "_pasts/0", 1e150),
+    ("multinomial", "state/base/statistics/table/rows", 1e249),
+    ("gated warm-up", "state/buffer/X", np.nan),
 )
 
 

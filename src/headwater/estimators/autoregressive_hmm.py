@@ -16,9 +16,9 @@ from headwater.core.statistics import Array
 from headwater.core.values import Key, Matrix, RandomState, Rows, Values
 from headwater.estimators.calls import learns, reads
 from headwater.estimators.chain_positions import NOBODY
-from headwater.estimators.chains import Chunk, check_chain_rows, check_key, check_numbers
+from headwater.estimators.chains import Chunk, check_chain_rows, check_key, check_numbers, refuse_part_rows
 from headwater.estimators.forecast import Forecast, Seed
-from headwater.estimators.lagged_rows import lag_rows
+from headwater.estimators.lagged_rows import check_pasts, lag_rows
 from headwater.estimators.linear_hmm import LETTERS, LinearHMM, check_covariances
 from headwater.families.linear_gaussian import LinearGaussian
 from headwater.kernels.autoregression import walk_autoregression
@@ -248,6 +248,11 @@ class AutoregressiveHMM(LinearHMM):
         super()._check_stored(X, width)
         if X.shape[1] != width:
             raise ValueError(f"{type(self).__name__} keeps rows beside those before them")
+        refuse_part_rows(np.asarray(X), type(self).__name__)
+
+    def _check_kept(self) -> None:
+        kept = *self.__dict__.get("_pasts", {}).values(), *([self._end_rows] if "_end_rows" in self.__dict__ else [])
+        check_pasts(kept, (self._lags, self._row_width()), type(self).__name__)
 
     # Forecasts
 

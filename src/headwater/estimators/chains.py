@@ -67,6 +67,13 @@ def check_chain_rows(X: Rows, owner: str, name: str = "X") -> Array:
     return rows
 
 
+def refuse_part_rows(rows: Array, owner: str) -> None:
+    """Refuse rows of a model file of which only a part is missing, where models keep such rows as missing."""
+    missing = np.isnan(rows)
+    if not np.array_equal(missing.any(axis=1), missing.all(axis=1)):
+        raise ValueError(f"it holds rows that are missing in part, which {owner} keeps as missing")
+
+
 def check_symbols(X: Rows, n_symbols: int | None, owner: str, name: str = "X") -> Array:
     """Return symbols as a column of whole numbers from 0 to n_symbols - 1, NaN where they are missing."""
     X = values_of(X)

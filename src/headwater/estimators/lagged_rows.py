@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
+from headwater.estimators.chains import check_chain_rows
 
 
 def lag_rows(
@@ -31,3 +32,11 @@ def lag_rows(
         after[number] = whole[len(whole) - order :][::-1].copy()
     found[np.isnan(found).any(axis=1)] = np.nan
     return found, after
+
+
+def check_pasts(pasts: Iterable[Array], shape: tuple[int, int], owner: str) -> None:
+    """Refuse last rows of sequences, from a model file, that no sequence could have."""
+    for past in pasts:
+        if past.shape != shape:
+            raise ValueError(f"it has last rows of a sequence of shape {past.shape}, and should have {shape}")
+        check_chain_rows(past, owner)

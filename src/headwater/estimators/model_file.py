@@ -192,6 +192,7 @@ def _check_reading(model: StreamingEstimator) -> None:
     end = model.__dict__.get("_end")
     if end is not None and len(end) != model.n_components_:
         raise Damaged("it has another number of states at the end of a sequence than it has components")
+    model._check_kept()
     if not model._runtime.warming_up:
         for name in model._traits.answers:
             if not np.isfinite(getattr(model, name)).all():

@@ -112,6 +112,9 @@ class RowHooks(BaseEstimator, ABC):
         elif not np.allclose(self._checked(X), X, rtol=1e-9, atol=0.0, equal_nan=True):
             raise ValueError("it holds rows that are not as this model keeps them")
 
+    def _check_kept(self) -> None:
+        """Refuse what a model file keeps beside the state, if this model could not have kept it."""
+
     def _patience(self, rows: int) -> tuple[int, float]:
         """Most passes of a `fit`, and the gain per row below which it ends."""
         return self.max_iter, self.tol

@@ -16,7 +16,7 @@ from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import check_row, check_target, check_width, n_dimensions
 from headwater.core.values import Key, Matrix, Row, Rows, Values
-from headwater.estimators.chains import Chunk, check_chain_rows, one_of
+from headwater.estimators.chains import Chunk, check_chain_rows, one_of, refuse_part_rows
 from headwater.estimators.linear_hmm import LinearHMM
 from headwater.estimators.target_rows import Pair
 from headwater.estimators.traits import Taken
@@ -77,7 +77,9 @@ class TargetChain(LinearHMM):
         super()._note_columns(X, reset)
 
     def _check_stored(self, X: Matrix, width: int) -> None:
-        self._checked(Pair(np.asarray(X)[:, :-1], np.asarray(X)[:, -1]))
+        rows = np.asarray(X)
+        self._checked(Pair(rows[:, :-1], rows[:, -1]))
+        refuse_part_rows(rows, type(self).__name__)
 
     def fit(self, X: Rows, y: Values, lengths: Values = None) -> Self:  # type: ignore[override]
         """Learn from all sequences at once; what was learned before is dropped, except for what `init_params` leaves out.

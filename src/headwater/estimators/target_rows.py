@@ -88,8 +88,11 @@ class TargetRows(MixtureEstimator):
         return rows
 
     def _check_stored(self, X: Matrix, width: int) -> None:
-        values = X.values if isinstance(X, GappedRows) else X
-        self._checked(Pair(values[:, :-1], values[:, -1]))
+        gapped = isinstance(X, GappedRows)
+        values = X.values if gapped else X
+        checked = self._checked(Pair(values[:, :-1], values[:, -1]))
+        if isinstance(checked, GappedRows) and not gapped:
+            raise ValueError("it holds rows with missing values as if they had none")
 
     def _note_columns(self, chunk: Taken, reset: bool) -> None:
         super()._note_columns(chunk.X if isinstance(chunk, Pair) else chunk, reset)

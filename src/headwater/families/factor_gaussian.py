@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch
-from headwater.core.statistics import LARGEST, Array
+from headwater.core.statistics import HEAVIEST, LARGEST, Array
 from headwater.core.values import Index, Matrix, Values
 from headwater.families.column_steps import settle_steps
 from headwater.families.components import select_components
@@ -273,9 +273,11 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
             sound = record.mean_precision >= 0.0 and record.dof >= 0.0 and record.floor >= 0.0 and record.scale.min() >= 0.0
             if isinstance(record, RoundedFactorPrior):
                 sound = sound and record.steps.min() >= 0.0 and not exceeds(LARGEST, record.steps)
-            return "" if sound else NO_PRIOR
+            beyond = exceeds(HEAVIEST, record.mean_precision, record.dof) or exceeds(LARGEST**2, record.floor)
+            return NO_PRIOR if beyond or not sound or exceeds(LARGEST, record.origin) else ""
         if isinstance(record, FactorParameters):
-            return "" if record.noise.min() > 0.0 and is_whitening(record) else NO_PARAMETERS
+            far = exceeds(LARGEST, record.origin) or exceeds(4.0 * LARGEST, record.means)
+            return NO_PARAMETERS if far or record.noise.min() <= 0.0 or not is_whitening(record) else ""
         return super().find_problem(record, width)
 
     # What users see

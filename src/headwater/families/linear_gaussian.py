@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch
 from headwater.core.gapped_rows import GappedRows
-from headwater.core.statistics import Array
+from headwater.core.statistics import HEAVIEST, LARGEST, Array
 from headwater.core.values import Index, Matrix, Values
 from headwater.families.components import select_components
 from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
@@ -32,7 +32,7 @@ from headwater.families.linear_gaussian_belief import (
     lower_factor,
     precision_root,
 )
-from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, has_indefinite
+from headwater.families.soundness import MOST_ROWS, NO_PARAMETERS, NO_PRIOR, exceeds, has_indefinite
 
 COEF_ROWS = 1e-3  # that the prior of the coefficients counts as
 FLAT = 1e-9  # part of the default prior that is left where there is none: it matters to states without rows only
@@ -268,9 +268,12 @@ class LinearGaussian(Family[LinearGaussianPrior, LinearGaussianStatistics, Linea
     def find_problem(self, record: object, width: int) -> str:
         if isinstance(record, LinearGaussianPrior):
             sound = record.scale.trace() > 0.0 and not has_indefinite(record.precision[None], np.array([1.0]))
-            return "" if sound and record.dof > -float(width) - 3.0 and record.floor.min(initial=0.0) >= 0.0 else NO_PRIOR
+            sound = sound and record.dof > -float(width) - 3.0 and record.floor.min(initial=0.0) >= 0.0
+            beyond = exceeds(LARGEST, record.origin) or exceeds(HEAVIEST, record.dof) or exceeds(LARGEST**2, record.floor)
+            return NO_PRIOR if beyond or not sound else ""
         if isinstance(record, LinearGaussianParameters):
-            return "" if np.diagonal(record.factor, axis1=1, axis2=2).min() > 0.0 else NO_PARAMETERS
+            sound = np.diagonal(record.factor, axis1=1, axis2=2).min() > 0.0
+            return NO_PARAMETERS if not sound or exceeds(LARGEST, record.origin) or exceeds(MOST_ROWS, record.offset) else ""
         if isinstance(record, LinearGaussianStatistics):
             sizes = np.maximum(np.trace(record.cross, axis1=1, axis2=2), 1e-300)
             if has_indefinite(record.cross, sizes):

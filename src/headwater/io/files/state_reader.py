@@ -22,6 +22,7 @@ from headwater.core.state import Base, Progress, State, Stream, Summary, WarmUp
 from headwater.core.statistics import Statistics
 from headwater.core.steps import Partial, refresh
 from headwater.families.components import ComponentStatistics
+from headwater.families.soundness import exceeds
 from headwater.io.files.records import LARGEST, Damaged, Reader
 from headwater.io.files.reservoirs import read_reservoir
 from headwater.io.files.row_reader import RowReader
@@ -44,6 +45,7 @@ SCORED = 256  # kept rows that are scored, to see whether parameters are sound
 FARTHEST = 1e235  # of a score
 LEAST_COUNTS = 1e-6  # a row; one, except where statistics were corrected or components pruned: the heaviest always stays
 MOST_COUNTS = 1e6  # a row; a base may be an estimate, which may exceed one
+LARGEST_ESTIMATE = 1e220  # of a number of a base; squares of the largest rows are 1e200, and moves between components scale it
 SLACK = 1e-6  # for rounding, of sums that should be one
 
 
@@ -175,6 +177,8 @@ class StateReader:
         slack, at_base = stream.statistics.scaled(SLACK), base.records.get(AVERAGE)
         if not estimated:
             self._sound(base.statistics + slack, f"{path}/base/statistics")
+        elif any(exceeds(LARGEST_ESTIMATE, array) for array in arrays_of(base.statistics, dense=False)):
+            raise Damaged(f"{path}/base/statistics holds a number beyond {LARGEST_ESTIMATE:g}, which no rows lead to")
         if at_base is not None:
             self._sound(at_base, f"{path}/base/average")
         for one in (base.statistics, at_base):
