@@ -19,8 +19,8 @@ from headwater.io.files import container
 
 SIZES = (60, 50, 70, 40, 80, 60, 40, 50, 50)
 SYMBOLS = np.array(["home", "shop", "pay"])
-CHAINED = ("chain", "symbols")
-PASSES = {"chain": "n_iter", "symbols": "n_iter"}  # the parameter that is called max_iter elsewhere
+CHAINED = [kind for kind, (make, _) in KINDS.items() if make()._traits.chained]
+PASSES = dict.fromkeys(CHAINED, "n_iter")  # the parameter that is called max_iter elsewhere
 
 
 def sentences(chunk):
@@ -79,7 +79,7 @@ TABLE = [
     for word in (words_of(kind) if kind not in ("sweeping", "parts") else [KINDS[kind][0]().algorithm])
 ]
 # Passes over tables need one codebook before the first row is read, and are refused on clusters.
-EXACT = [(kind, word) for kind, word in TABLE if not ALGORITHMS[word].online and kind not in ("categories", "mixed")]
+EXACT = [(kind, word) for kind, word in TABLE if not ALGORITHMS[word].online]
 ONE_PASS = [(kind, word) for kind, word in TABLE if ALGORITHMS[word].online]
 
 

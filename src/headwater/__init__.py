@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from headwater.estimators.forecast import Forecast
     from headwater.estimators.gaussian_hmm import GaussianHMM
     from headwater.estimators.gaussian_mixture import GaussianMixture
-    from headwater.estimators.gmm_hmm import GMMHMM
     from headwater.estimators.itakura_saito_nmf import ItakuraSaitoNMF
     from headwater.estimators.latent_dirichlet_allocation import LatentDirichletAllocation
     from headwater.estimators.markov_mixture import MarkovMixture
@@ -87,7 +86,6 @@ _HOMES = {
     "headwater.estimators.categorical_mixture": ["CategoricalMixture"],
     "headwater.estimators.mixed_mixture": ["MixedMixture"],
     "headwater.estimators.mixed_hmm": ["MixedHMM"],
-    "headwater.estimators.gmm_hmm": ["GMMHMM"],
     "headwater.estimators.comparison": ["compare_models"],
     "headwater.diagnostics.comparison": ["Comparison"],
     "headwater.estimators.completion": ["completion_perplexity"],
@@ -139,7 +137,6 @@ __all__ = [
     "Finding",
     "Forecast",
     "ForgettingFactor",
-    "GMMHMM",
     "GaussianHMM",
     "GaussianMixture",
     "Harmonic",

@@ -12,7 +12,6 @@ import pytest
 
 import headwater as hw
 from headwater.cli import main
-from headwater.distributed.api import check_call
 from headwater.estimators import model_file
 from headwater.io.files.records import Damaged
 
@@ -224,12 +223,6 @@ def test_health_says_that_few_columns_do_not_tell_classes_apart(model, columns, 
     model.partial_fit(people(400)[columns])
     told = [finding for finding in model.health_.findings if finding.kind == "unidentified"]
     assert len(told) == found and all(finding.action and "at least 3 columns" in str(finding) for finding in told)
-
-
-def test_exact_passes_of_tables_on_a_cluster_are_refused():
-    with pytest.raises(ValueError, match="'em' of CategoricalMixture learns on one machine"):
-        check_call(hw.CategoricalMixture(2, algorithm="em"))
-    check_call(hw.CategoricalMixture(2))
 
 
 @pytest.mark.parametrize("situation", ["mixed", "mixed warm-up", "categories", "categories warm-up"])

@@ -90,7 +90,9 @@ def fit(
     watch : callable, optional
         Called with a `Step` whenever something is finished.
     **reading
-        How files, dataframes and bags are read: the options of `headwater.stream` (`columns`, `target`, `key`, ...).
+        How files, dataframes and bags are read: the options of `headwater.stream` (`columns`, `target`, `key`, ...). Models
+        of tables are given categories as they are, and models that take them missing values, unless something else is asked
+        for.
 
     Returns
     -------
@@ -128,7 +130,8 @@ def fit(
         engine = DaskEngine(connected, functions_of(model), watch)
         engine.report(Step("looking"))
         unread_before = {} if checkpoint is None else unread_files(checkpoint)
-        wanted = DataToRead(data, y, sample_weight, part_rows, like, reading, unread_before)
+        defaults = reading_defaults(model) if like is None else {}
+        wanted = DataToRead(data, y, sample_weight, part_rows, like, reading, defaults, unread_before)
         plan = make_plan(engine, model, wanted)
         job = Job(engine, plan, model, goes_on, rounds, passes, unreadable)
         try:
@@ -180,11 +183,13 @@ def check_call(
     algorithm = make_provisional_learner(model).algorithm
     if go_on and model._has_state() and (passes not in (None, 1) or not algorithm.online):
         raise ValueError("go_on is for one pass over more rows, and exact passes know only the rows they read: leave out one")
-    if model._traits.takes_tables and not algorithm.online:  # a start on some rows does not have all categories
-        raise ValueError(
-            f"algorithm {algorithm.word!r} of {type(model).__name__} learns on one machine: on a cluster stream by 'auto', "
-            f"or by its online twin {algorithm.twin!r}"
-        )
+
+
+def reading_defaults(model: StreamingEstimator) -> dict[str, object]:
+    """Return how files and dataframes are read for a model, where nothing else is asked for: tables and gaps as they are."""
+    tables = model._traits.takes_tables
+    gaps = model._takes_gaps or tables
+    return {**({"categories": "keep"} if tables else {}), **({"missing": "keep"} if gaps else {})}
 
 
 def _wait_for_workers(client: Any) -> None:

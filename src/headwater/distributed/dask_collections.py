@@ -110,7 +110,7 @@ def _find_read_plan(
         share = -(-LOOKED_TEXTS // len(some))
         blocks = [engine.make_task(join_lists, [engine.make_task(first_items, block, share) for block in some])]
     for block in blocks:
-        task = engine.make_task(look_at_partition, block, kind, symbols, data.like, dict(data.options))
+        task = engine.make_task(look_at_partition, block, kind, symbols, data.like, dict(data.options), dict(data.defaults))
         read_plan: ReadPlan | None = engine.compute(task, names=["a partition of the data"])
         if read_plan is not None:
             return read_plan
@@ -128,7 +128,9 @@ def join_lists(lists: Sequence[list[object]]) -> list[object]:
 
 
 @return_errors
-def look_at_partition(block: Any, kind: str, symbols: bool, like: object, reading: Mapping[str, Any]) -> ReadPlan | None:
+def look_at_partition(
+    block: Any, kind: str, symbols: bool, like: object, reading: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> ReadPlan | None:
     """Return how all partitions are read, by a look at one; None if it has no rows. Runs on a worker."""
     if kind == "texts":
         block = list(block)
@@ -141,6 +143,8 @@ def look_at_partition(block: Any, kind: str, symbols: bool, like: object, readin
             return ReadPlan(kind)
         if kind == "texts":
             reading = {"format": "sequences" if symbols else "text", **reading}
+    if kind in ("frames", "records"):
+        reading = {**defaults, **reading}
     try:
         return read_plan_like(kind, stream(stream_source(kind, block), like=like, **reading), reading)
     except NoRows:

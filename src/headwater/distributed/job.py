@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -34,6 +34,8 @@ from headwater.estimators.seeds import new_key
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
+    from headwater.estimators.table_input import TableInput
+    from headwater.estimators.table_schema import TableSchema
 
 
 SAMPLED_PARTS = 32  # parts that the sample for the start is taken from, at most
@@ -110,7 +112,10 @@ class Job:
         if checkpoint is not None:
             found, progress, trace, over = self._resume(checkpoint, found)
         if not over:
-            learner = self.template._make_learner(self._width()) if found is None else found._learner
+            width = self._look_at_columns() if found is None else found._learner.width
+            if self.template._traits.takes_tables:
+                self._list_categories(found)
+            learner = self.template._make_learner(width) if found is None else found._learner
             turns, most = self._count_passes(learner)
             if turns and not (trace and most):
                 found, progress = self._stream_parts(learner, found, turns, progress)
@@ -138,17 +143,49 @@ class Job:
             return 1, most if passes == "auto" else most - 1
         return most, 0
 
-    def _width(self) -> int:
-        """Return the width of the model, from the first part that has rows."""
+    def _look_at_columns(self) -> int:
+        """Return the width of the model, from the first part that has rows, which also says what the columns of a table are."""
         problem: Unread | None = None
         for part, block in zip(self.plan.parts, self.plan.blocks, strict=True):
             task = self.engine.make_model_task(tasks.look_at_columns, self.blank, part, block, self.plan.read_plan)
             found = self.engine.compute(task, names=[part.name])
             if isinstance(found, tasks.Columns):
                 warn_of_row_numbers(list(found.row_numbers), 5)
+                for sentence in found.told:
+                    warnings.warn(sentence, UserWarning, stacklevel=5)
+                self._know_schema(found.schema)
                 return found.width
             problem = problem or found
         raise ValueError("there is nothing to learn: the data has no rows" if problem is None else problem.sentence)
+
+    def _know_schema(self, schema: TableSchema | None) -> None:
+        """Let workers know what the columns of a table are."""
+        if schema is not None:
+            self.template.__dict__["_schema"] = schema
+            self.__dict__.pop("blank", None)
+
+    def _list_categories(self, found: StreamingEstimator | None) -> None:
+        """Let workers, and a model that continues, know the categories that any part has, in the order of the rows.
+
+        Without it each part would number new ones by itself.
+        """
+        schema = cast("TableInput", found or self.template)._schema
+        if schema.codebook.columns:
+            self._know_schema(schema)
+            capacity = cast("TableInput", self.template)._capacity
+            parts = zip(self.plan.parts, self.plan.blocks, strict=True)
+            jobs = [
+                self.engine.make_model_task(tasks.list_categories, self.blank, part, block, self.plan.read_plan)
+                for part, block in parts
+            ]
+            lists = self.engine.make_model_task(tasks.collect_list, jobs)
+            known = self.engine.compute(lists, jobs, Step("looking"), [part.name for part in self.plan.parts])
+            for one in known:
+                if not isinstance(one, Unread):  # that is reported where it is learned
+                    schema = schema.with_categories(one, capacity, self.plan.read_plan.names)
+        self._know_schema(schema)
+        if found is not None:
+            cast("TableInput", found)._know_schema(schema)
 
     # One pass
 

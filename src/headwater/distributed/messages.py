@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Attributes that users may set before anything is learned, beside the parameters.
 SET_BY_HAND = ("_given",)
+# Those, and what the columns of a table are, which all workers must agree on.
+KNOWN_BEFORE = (*SET_BY_HAND, "_schema")
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def blank_to_bytes(model: StreamingEstimator) -> bytes:
     """Return the parameters of a model as bytes, without what it has learned."""
     writer = Writer()
     parameters = {name: write_parameter(writer, value, name) for name, value in model.get_params(deep=False).items()}
-    given = {name: writer.write(model.__dict__[name], name) for name in SET_BY_HAND if name in model.__dict__}
+    given = {name: writer.write(model.__dict__[name], name) for name in KNOWN_BEFORE if name in model.__dict__}
     return container.to_bytes({"model": type(model).__name__, "parameters": parameters, "given": given}, writer.arrays)
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,12 @@ class ReadPlan:
     chunk_rows: int = 0
     seekable: bool = False  # whether a file can be read from any row on
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns; none, if rows are arrays."""
+        inputs = cast(list[dict[str, object]], (self.schema or {}).get("inputs") or [])
+        return [str(one["name"]) for one in inputs]
+
     def text(self) -> str:
         """Return a text that is the same for the same plan. Checkpoints hold its digest, so it may not change."""
         fields = {"kind": self.kind, "schema": self.schema, "options": self.options, "chunk_rows": self.chunk_rows}
@@ -62,7 +68,8 @@ class ReadPlan:
 class DataToRead:
     """What a call of `fit` asks to read: names of files or a collection, and how.
 
-    `like` is the schema of a model that continues; `unread_before` are files that an earlier run could not read, with the rows
+    `like` is the schema of a model that continues; `defaults` are options of what has columns, where others are not given;
+    `unread_before` are files that an earlier run could not read, with the rows
     they were then said to have.
     """
 
@@ -72,6 +79,7 @@ class DataToRead:
     part_rows: int | None = None
     like: Mapping[str, object] | None = None
     options: Mapping[str, object] = field(default_factory=dict)
+    defaults: Mapping[str, object] = field(default_factory=dict)
     unread_before: Mapping[str, int | None] = field(default_factory=dict)
 
 
@@ -168,7 +176,7 @@ def _array_chunks(model: StreamingEstimator, block: tuple[Matrix, AnyArray | Non
     if not X.shape[0]:
         return
     if model._traits.chained:
-        yield Chunk(X, lengths=np.array([len(X)]))
+        yield Chunk(X, lengths=np.array([len(X)]), y=None if y is None else np.asarray(y))
         return
     size = max(1, CHUNK_BYTES // max(1, row_collection.size_in_bytes(X[:1])))
     for at in range(0, X.shape[0], size):

@@ -85,7 +85,7 @@ def _file_names(data: object) -> list[str]:
 
 def _plan_files(engine: DaskEngine, model: StreamingEstimator, names: list[str], data: DataToRead) -> Plan:
     paths = engine.compute(engine.make_task(find_files, names, data.options.get("format")))
-    read_plan, row_bytes = engine.compute(engine.make_task(look_at_files, paths, data.like, dict(data.options)))
+    read_plan, row_bytes = engine.compute(engine.make_task(look_at_files, paths, data.like, {**data.defaults, **data.options}))
     groups = [paths[at : at + FILES_PER_TASK] for at in range(0, len(paths), FILES_PER_TASK)]
     tasks = [engine.make_task(measure_files, group, read_plan) for group in groups]
     sizes = [size for group in engine.compute(engine.make_task(list, tasks), tasks) for size in group]

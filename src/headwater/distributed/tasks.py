@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from headwater.distributed.parts import Part, ReadPlan, check_companions, first_
 from headwater.estimators.component_count import RACE, choose, with_choice
 from headwater.estimators.model_file import from_bytes, to_bytes
 from headwater.estimators.runtime import Runtime
+from headwater.estimators.table_schema import TableSchema
 from headwater.io import row_collection
 from headwater.io.files import messages
 from headwater.io.read_errors import NoRows
@@ -60,10 +62,15 @@ class Outline:
 
 @dataclass(frozen=True)
 class Columns:
-    """The width of a model of some rows, and the names of columns that number them."""
+    """The width of a model of some rows, the names of columns that number them, and what the columns of a table are.
+
+    `told` are warnings about columns of a table that are left out.
+    """
 
     width: int
     row_numbers: tuple[str, ...]
+    schema: TableSchema | None = None
+    told: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -182,9 +189,24 @@ def look_at_columns(blank: bytes, functions: Functions, part: Part, block: objec
     def read() -> Columns | None:
         for chunk in read_chunks(model, part, block, read_plan):
             check_companions(model, chunk)
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                schema = model._find_kinds(chunk)
             width = int(model._taken(True, **row_collection.by_sequence(first_rows(model, chunk)))[1].width)
-            return Columns(width, tuple(model._row_numbers(chunk)))
+            return Columns(width, tuple(model._row_numbers(chunk)), schema, tuple(str(one.message) for one in told))
         return None
+
+    return _try_to_read(part, read)
+
+
+def list_categories(blank: bytes, functions: Functions, part: Part, block: object, read_plan: ReadPlan) -> object:
+    """Return the schema of a table with the categories of this part, or why it cannot be read."""
+    model = blank_from_bytes(blank, functions)
+
+    def read() -> TableSchema:
+        for chunk in read_chunks(model, part, block, read_plan):
+            model._note_categories(chunk)
+        return cast(TableSchema, model._schema)
 
     return _try_to_read(part, read)
 

@@ -33,8 +33,7 @@ class Levels:
         What is new gets the next code if the column is learned from, and `capacity` if not.
         """
         kind, found, places = _unique(column, name)
-        if kind and self.holds and kind != self.holds:
-            raise ValueError(f"column {name} held {self.holds} before, and holds {kind} now: {found[0]!r}")
+        self._refuse_other(kind, found, name)
         values, known = list(self.values), {value: code for code, value in enumerate(self.values)}
         codes = np.full(len(found) + 1, np.nan)  # the last is that of a gap
         for place, value in enumerate(found):
@@ -42,12 +41,19 @@ class Levels:
                 known[value] = len(values)
                 values.append(value)
             codes[place] = known.get(value, capacity)
-        if len(values) > capacity:
-            raise ValueError(
-                f"column {name} has more than {capacity} categories, such as {values[-1]!r}: raise max_categories, or "
-                f"leave out what is an id or free text"
-            )
+        _refuse_many(values, name, capacity)
         return (Levels(self.holds or kind, tuple(values)) if learning else self), codes[places]
+
+    def with_values(self, other: Levels, name: str, capacity: int) -> Levels:
+        """Return the levels with those of another column of this name behind them."""
+        self._refuse_other(other.holds, other.values, name)
+        values = list(dict.fromkeys((*self.values, *other.values)))
+        _refuse_many(values, name, capacity)
+        return Levels(self.holds or other.holds, tuple(values))
+
+    def _refuse_other(self, kind: str, values: Sequence[Category], name: str) -> None:
+        if kind and self.holds and kind != self.holds:
+            raise ValueError(f"column {name} held {self.holds} before, and holds {kind} now: {values[0]!r}")
 
     def decode(self, codes: Array) -> NDArray[np.object_]:
         """Return the categories of codes; None for gaps and for codes that have none."""
@@ -102,6 +108,14 @@ class Codebook:
             places = {value: float(code) for code, value in enumerate(two.values)}
             found.append(np.array([places[value] for value in one.values]))
         return tuple(found)
+
+
+def _refuse_many(values: Sequence[Category], name: str, capacity: int) -> None:
+    if len(values) > capacity:
+        raise ValueError(
+            f"column {name} has more than {capacity} categories, such as {values[-1]!r}: raise max_categories, or "
+            f"leave out what is an id or free text"
+        )
 
 
 def _joint_levels(column: int, levels: Sequence[Levels]) -> Levels:

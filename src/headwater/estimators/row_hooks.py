@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -75,6 +75,13 @@ class RowHooks(BaseEstimator, ABC):
     def _row_numbers(self, X: Taken) -> list[str]:
         """Names of columns that number the rows, where a model should not learn them."""
         return []
+
+    def _find_kinds(self, X: Rows) -> Any:
+        """Decide what the columns of a table are, by its first rows, and return the schema; None if rows are numbers."""
+        return None
+
+    def _note_categories(self, X: Rows) -> None:
+        """Take note of the categories that a chunk of a table has, without learning it."""
 
     def _features_of(self, width: int) -> int:
         """Number of features of a model whose rows have this width."""

@@ -60,12 +60,12 @@ class TableInput(StreamingEstimator):
     def _encode(self, names: list[str] | None, columns: list[object], learning: bool, anew: bool = False) -> EncodedChunk:
         first = anew or not self._has_state()
         if first:
-            schema = self._schema_of(names, columns)
+            schema = self._known_before() or self._schema_of(names, columns)
         else:
             schema, known = self._schema, getattr(self, "feature_names_in_", None)
             if names is not None:
                 check_names(names, known, type(self).__name__)
-            check_width(np.empty((0, len(columns))), self.n_features_in_, type(self).__name__)
+        check_width(np.empty((0, len(columns))), len(schema.kinds), type(self).__name__)
         shown = names or [f"x{at}" for at in range(len(columns))]
         schema, rows = schema.encode(columns, shown, self._capacity, learning)
         if learning:
@@ -75,6 +75,24 @@ class TableInput(StreamingEstimator):
     def _share_columns(self, other: Self) -> None:
         if "_schema" in other.__dict__:
             self._schema = other._schema
+
+    def _known_before(self) -> TableSchema | None:
+        """Return what the columns are said to be before anything is learned, as workers of a cluster are told."""
+        return None if self._has_state() else self.__dict__.get("_schema")
+
+    def _find_kinds(self, X: Rows) -> TableSchema:
+        self._schema = self._schema_of(*split_table(X, type(self).__name__))
+        return self._schema
+
+    def _note_categories(self, X: Rows) -> None:
+        if self._schema.codebook.columns:
+            self._encode(*split_table(X, type(self).__name__), learning=True)
+
+    def _know_schema(self, schema: TableSchema) -> None:
+        """Take over the categories that a table has, which may be more than those that were learned."""
+        self._schema = schema
+        if self._has_state() and self._known_sizes(self._runtime.learner) != schema.codebook.sizes:
+            self._runtime = self._runtime.with_learner(self._make_learner(self._runtime.learner.width), self._runtime.made_with)
 
     @property
     def _capacity(self) -> int:

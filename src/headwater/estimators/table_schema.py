@@ -59,6 +59,12 @@ class TableSchema:
                 refuse_values(self.kinds[place], rows[:, place], name)
         return replace(self, codebook=replace(self.codebook, levels=tuple(levels.values()))), rows
 
+    def with_categories(self, other: TableSchema, capacity: int, names: Sequence[str]) -> TableSchema:
+        """Return the schema with the categories of another one behind its own; no more than `capacity` in a column."""
+        pairs = zip(self.codebook.columns, self.codebook.levels, other.codebook.levels, strict=True)
+        levels = tuple(one.with_values(two, repr(names[at] if names else f"x{at}"), capacity) for at, one, two in pairs)
+        return replace(self, codebook=replace(self.codebook, levels=levels))
+
     @property
     def has_law(self) -> NDArray[np.bool_]:
         """Which columns (d,) a model knows something of: not those that are left out, or of which no category was seen."""
