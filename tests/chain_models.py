@@ -91,6 +91,10 @@ class GapFedPoissonHMM(RowsInPoissonHMM):
     """PoissonHMM, with counts that are missing; some rows have none at all."""
 
 
+class RowsInGMMHMM(RowsIn, hw.GMMHMM):
+    """GMMHMM on rows."""
+
+
 class RowsInMixedHMM(RowsIn, hw.MixedHMM):
     """MixedHMM on rows of a number, a count, a flag and a category."""
 

@@ -437,6 +437,13 @@ MIXED_CHAINS = [
         (hw.OnlineEM(batch_size=40), {"half_life": 80.0}), (hw.BayesianOnlineEM(batch_size=40), {}),
     )
 ]  # fmt: skip
+GROUPED_CHAINS = [
+    chain_models.RowsInGMMHMM(2, 2, covariance_type=kind, algorithm=algorithm, warm_up=120, lag=10, random_state=0, **options)
+    for kind, algorithm, options in (
+        ("diag", "auto", {}), ("full", "em", {}), ("diag", hw.OnlineEM(batch_size=40), {}), ("spherical", "vb", {}),
+        ("diag", hw.OnlineVB(batch_size=40), {}), ("full", hw.OnlineEM(batch_size=40), {"half_life": 80.0}),
+    )
+]  # fmt: skip
 SWITCHING_CHAINS = [
     chain_models.RowsInRegressionHMM(2, algorithm=algorithm, warm_up=80, lag=10, random_state=0, **options)
     for algorithm, options in (
@@ -607,7 +614,7 @@ def rows_for(model):
         return chain_models.table_stream(400, 7)
     if isinstance(model, chain_models.GapFedGaussianHMM):
         return chain_models.gapped_stream(400, seed=7)
-    if isinstance(model, chain_models.RowsInGaussianHMM):
+    if isinstance(model, (chain_models.RowsInGaussianHMM, chain_models.RowsInGMMHMM)):
         return chain_models.a_stream(400, seed=7)[0]
     kinds = {
         hw.GaussianMixture: rows, hw.MarkovMixture: sequences, hw.RegressionMixture: targets, hw.ItakuraSaitoNMF: frames,

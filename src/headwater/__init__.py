@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from headwater.estimators.forecast import Forecast
     from headwater.estimators.gaussian_hmm import GaussianHMM
     from headwater.estimators.gaussian_mixture import GaussianMixture
+    from headwater.estimators.gmm_hmm import GMMHMM
     from headwater.estimators.itakura_saito_nmf import ItakuraSaitoNMF
     from headwater.estimators.latent_dirichlet_allocation import LatentDirichletAllocation
     from headwater.estimators.markov_mixture import MarkovMixture
@@ -86,6 +87,7 @@ _HOMES = {
     "headwater.estimators.categorical_mixture": ["CategoricalMixture"],
     "headwater.estimators.mixed_mixture": ["MixedMixture"],
     "headwater.estimators.mixed_hmm": ["MixedHMM"],
+    "headwater.estimators.gmm_hmm": ["GMMHMM"],
     "headwater.estimators.comparison": ["compare_models"],
     "headwater.diagnostics.comparison": ["Comparison"],
     "headwater.estimators.completion": ["completion_perplexity"],
@@ -137,6 +139,7 @@ __all__ = [
     "Finding",
     "Forecast",
     "ForgettingFactor",
+    "GMMHMM",
     "GaussianHMM",
     "GaussianMixture",
     "Harmonic",

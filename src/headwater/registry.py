@@ -59,6 +59,7 @@ _ENTRIES = {
         Entry("hmm", "GaussianHMM", "hidden states of sequences of numbers"),
         Entry("categorical-hmm", "CategoricalHMM", "hidden states of sequences of symbols"),
         Entry("poisson-hmm", "PoissonHMM", "hidden states of sequences of counts"),
+        Entry("gmm-hmm", "GMMHMM", "hidden states of sequences of numbers, each a mixture of Gaussians"),
         Entry("mixed-hmm", "MixedHMM", "hidden states of sequences of rows of a table: numbers, categories, flags, counts"),
         Entry("regression-hmm", "RegressionHMM", "a regression that changes with a hidden state; needs --target"),
         Entry("autoregressive-hmm", "AutoregressiveHMM", "a series whose autoregression changes with a hidden state"),

@@ -33,6 +33,7 @@ DATA = {
     "hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0"]),
     "categorical-hmm": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "x0", "--set", "n_features=3"]),
     "poisson-hmm": (np.column_stack([KEYS, np.abs(ROWS).round()]), ["-k", "2", "--key", "x0"]),
+    "gmm-hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0", "--set", "n_mix=2"]),
     "mixed-hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0"]),
     "regression-hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0", "--target", "x3"]),
     "autoregressive-hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0"]),

@@ -175,6 +175,12 @@ def table_fits(rng: np.random.Generator) -> Iterator[Fit]:
         yield hw.MixedMixture(2, columns={2: "categorical"}, covariance_type=kind), (X,), {}
 
 
+def grouped_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Numbers that follow one another, in states that are mixtures: the kernels are those of Gaussians."""
+    for kind in ("diag", "full"):
+        yield hw.GMMHMM(2, 2, covariance_type=kind), (rng.normal(size=(N_ROWS, 2)),), {}
+
+
 def table_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
     """The same, one after the other."""
     X = np.column_stack([rng.normal(size=(N_ROWS, 2)), rng.integers(3, size=N_ROWS)])
@@ -198,6 +204,7 @@ FITS: dict[str, Callable[[np.random.Generator], Iterator[Fit]]] = {
     "hmm": gaussian_chain_fits,
     "categorical-hmm": symbol_chain_fits,
     "poisson-hmm": count_chain_fits,
+    "gmm-hmm": grouped_chain_fits,
     "mixed-hmm": table_chain_fits,
     "regression-hmm": regression_chain_fits,
     "autoregressive-hmm": autoregression_fits,

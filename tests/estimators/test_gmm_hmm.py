@@ -1,0 +1,118 @@
+"""GMMHMM: against hmmlearn at equal parameters and in passes of EM, streams, forecasts, and sentences."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+import headwater as hw
+
+LENGTHS = [150, 1, 49, 100]
+START, STEPS = np.array([0.6, 0.4]), np.array([[0.9, 0.1], [0.2, 0.8]])
+WEIGHTS = np.array([[0.3, 0.7], [0.5, 0.5]])
+MEANS = np.array([[[0.0, 0.0], [3.0, 1.0]], [[8.0, -2.0], [8.0, 4.0]]])
+COVARS = {
+    "diag": np.array([[[1.0, 0.5], [0.7, 1.0]], [[1.0, 1.0], [2.0, 0.3]]]),
+    "spherical": np.array([[1.0, 0.6], [0.8, 1.5]]),
+    "full": np.tile(np.array([[1.0, 0.3], [0.3, 0.8]]), (2, 2, 1, 1)),
+}
+
+
+def grouped_stream(rows, seed=0, gaps=False):
+    rng = np.random.default_rng(seed)
+    states = np.cumsum(rng.random(rows) > 0.9) % 2
+    members = (rng.random(rows) >= WEIGHTS[states, 0]).astype(int)
+    X = MEANS[states, members] + 0.8 * rng.normal(size=(rows, 2))
+    if gaps:
+        X[rng.random(X.shape) < 0.15] = np.nan
+    return X
+
+
+def by_hand(kind=hw.GMMHMM, covariance_type="diag", **options):
+    model = kind(2, n_mix=2, covariance_type=covariance_type, init_params="", random_state=0, **options)
+    model.startprob_, model.transmat_ = START, STEPS
+    model.weights_, model.means_, model.covars_ = WEIGHTS, MEANS, COVARS[covariance_type]
+    return model
+
+
+@pytest.mark.parametrize("kind", ["diag", "full", "spherical"])
+def test_answers_are_those_of_hmmlearn(kind):
+    peer_kind = pytest.importorskip("hmmlearn.hmm").GMMHMM
+    X = grouped_stream(300, 3)
+    ours, peer = by_hand(covariance_type=kind), by_hand(peer_kind, kind)
+    peer.n_features = 2
+    assert ours.score(X, lengths=LENGTHS) == pytest.approx(peer.score(X, LENGTHS), rel=1e-10)
+    assert_allclose(ours.predict_proba(X, LENGTHS), peer.predict_proba(X, LENGTHS), atol=1e-9)
+    assert_array_equal(ours.predict(X, LENGTHS), peer.predict(X, LENGTHS))
+
+
+def test_a_pass_of_em_is_that_of_plain_loops():
+    X = grouped_stream(200, 4)
+    model = by_hand(algorithm="em", n_iter=1, tol=0.0, min_covar=0.0)
+    states = by_hand().predict_proba(X)
+    joint = np.log(WEIGHTS) + np.array(
+        [[stats.norm.logpdf(X, MEANS[k, m], np.sqrt(COVARS["diag"][k, m])).sum(axis=1) for m in range(2)] for k in range(2)]
+    ).transpose(2, 0, 1)
+    shares = np.exp(joint - joint.max(axis=2, keepdims=True))
+    shares *= (states / shares.sum(axis=2))[:, :, None]
+    rows = shares.sum(axis=0)
+    model.fit(X)
+    assert_allclose(model.weights_, rows / rows.sum(axis=1, keepdims=True), rtol=1e-8)
+    assert_allclose(model.means_, np.einsum("nkm,nd->kmd", shares, X) / rows[:, :, None], rtol=1e-8)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", hw.OnlineEM(batch_size=100), "online-vb"])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_streams_find_the_groups(algorithm, gaps):
+    model = hw.GMMHMM(2, n_mix=2, covariance_type="diag", algorithm=algorithm, warm_up=600, random_state=0)
+    for chunk in np.array_split(grouped_stream(3000, 5, gaps), 5):
+        model.partial_fit(chunk)
+    found = model.means_.reshape(-1, 2)
+    for mean in MEANS.reshape(-1, 2):
+        assert np.abs(found - mean).max(axis=1).min() < 0.35
+    assert_allclose(np.sort(np.diag(model.transmat_)), [0.9, 0.9], atol=0.04)
+
+
+def test_passes_never_lower_the_likelihood():
+    X, scores = grouped_stream(300, 6, gaps=True), []
+    model = hw.GMMHMM(3, n_mix=2, covariance_type="full", algorithm="em", n_iter=20, tol=0.0, random_state=0).fit(X)
+    scores = np.array(model.monitor_.history)
+    assert (np.diff(scores) > -1e-6 * np.abs(scores[:-1])).all()
+
+
+def test_forecasts_are_mixtures_of_all_members():
+    model, past = by_hand(), grouped_stream(50, 7)
+    ahead, states = model.forecast(2, past), model.next_state_proba(X=past)
+    weights = (states[:, None] * WEIGHTS).ravel()
+    means, variances = MEANS.reshape(-1, 2), COVARS["diag"].reshape(-1, 2)
+    assert_allclose(ahead.state_proba[0], states, rtol=1e-12)
+    assert_allclose(ahead.mean[0], weights @ means, rtol=1e-10)
+    assert_allclose(ahead.variance[0], weights @ (variances + means**2) - (weights @ means) ** 2, rtol=1e-9)
+    low = ahead.quantile(0.1)[0, 0]
+    assert weights @ stats.norm.cdf(low, means[:, 0], np.sqrt(variances[:, 0])) == pytest.approx(0.1, abs=1e-6)
+    assert_allclose(ahead.sample(4000, random_state=0).mean(axis=0), ahead.mean, atol=0.25)
+
+
+def test_merged_saved_and_sampled(tmp_path):
+    base = hw.GMMHMM(2, n_mix=2, warm_up=600, random_state=0).partial_fit(grouped_stream(1000, 1))
+    parts = [base.branch().partial_fit(grouped_stream(500, seed)) for seed in (2, 3)]
+    merged = hw.merge(parts)
+    assert merged.n_samples_seen_ == 2000
+    merged.save(tmp_path / "model.hw")
+    read = hw.load(tmp_path / "model.hw")
+    assert_array_equal(read.means_, merged.means_)
+    assert_allclose(read.partial_fit(grouped_stream(200)).means_, merged.partial_fit(grouped_stream(200)).means_, rtol=1e-12)
+    X, states = by_hand().sample(3000, random_state=0)
+    assert_allclose(X[states == 1].mean(axis=0), WEIGHTS[1] @ MEANS[1], atol=0.3)
+
+
+def test_sentences():
+    model = hw.GMMHMM(2, n_mix=2)
+    with pytest.raises(ValueError, match="weights_ must hold probabilities that sum to 1"):
+        model.weights_ = [[0.5, 0.6], [0.5, 0.5]]
+    with pytest.raises(ValueError, match="params must name all of 'mcw', which are learned together"):
+        hw.GMMHMM(2, n_mix=2, params="stm").fit(grouped_stream(50))
+    with pytest.raises(ValueError, match="covariance_type"):
+        hw.GMMHMM(2, n_mix=2, covariance_type="tied").fit(grouped_stream(50))
+    with pytest.raises(ValueError, match="lengths must add up to the 50 rows of X, got 40"):
+        model.fit(grouped_stream(50), lengths=[40])
