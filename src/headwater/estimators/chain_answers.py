@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -248,7 +248,7 @@ class ChainAnswers(StreamingEstimator):
             raise ValueError(f"Invalid value for 'n_samples': {n_samples!r}. The sampling requires at least one sample.")
         if currstate is not None and not (isinstance(currstate, numbers.Integral) and 0 <= currstate < self.n_components_):
             raise ValueError(f"currstate must be a state, from 0 to {self.n_components_ - 1}, got {currstate!r}")
-        rng = rng_of(self) if random_state is None else np.random.default_rng(_seed(random_state))
+        rng = rng_of(self) if random_state is None else np.random.default_rng(seed_of(random_state))
         return self._model.sample(parameters, int(n_samples), rng, None if currstate is None else int(currstate))
 
     @answers_by_score
@@ -303,7 +303,8 @@ class ChainAnswers(StreamingEstimator):
         return np.maximum(found, 0.0) / np.maximum(found, 0.0).sum()
 
 
-def _seed(random_state: RandomState) -> object:
+def seed_of(random_state: RandomState) -> Any:
+    """Return what seeds a generator."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     return random_state

@@ -14,14 +14,14 @@ from headwater.core.statistics import Array
 from headwater.core.validation import n_dimensions
 from headwater.core.values import Key, Row, Rows
 from headwater.estimators.calls import answers_at_once, reads
-from headwater.estimators.chain_answers import ChainAnswers
+from headwater.estimators.chain_diagnostics import ChainDiagnostics
 from headwater.estimators.chains import Chunk, check_key
 from headwater.models.chain_records import Carry, ChainParameters
 
 NOBODY = -(2**62)  # the number of a sequence that does not exist
 
 
-class ChainPositions(ChainAnswers):
+class ChainPositions(ChainDiagnostics):
     """Questions about sequences that go on; nothing is learned here."""
 
     _open: dict[object, int]

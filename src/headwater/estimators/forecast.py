@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -126,8 +126,8 @@ class Forecast:
         check_finite(given, "rows")
         return self._rows.log_density(self._states, given)
 
-    def sample(self, size: int = 1, random_state: RandomState = None) -> Array:
-        """Draw paths: rows that depend on one another as those of the sequence do.
+    def sample(self, size: int = 1, random_state: RandomState = None, *, return_states: bool = False) -> Any:
+        """Draw paths: rows that depend on one another as those of the sequence do, as a simulation that goes on from its past.
 
         Parameters
         ----------
@@ -136,17 +136,28 @@ class Forecast:
         random_state : int, RandomState instance or None, optional
             By default the seed of the forecast, so that the paths are the same each time.
 
+        return_states : bool, default=False
+            Whether the states are returned, too.
+
         Returns
         -------
         paths : ndarray of shape (size, steps, n_features)
             The paths.
+        states : ndarray of shape (size, steps)
+            Their states, with `return_states`.
         """
         if not isinstance(size, numbers.Integral) or isinstance(size, bool) or size < 1:
             raise ValueError(f"size must be a whole number of at least 1, got {size!r}")
         if isinstance(random_state, np.random.RandomState):
             random_state = int(random_state.randint(2**31 - 1))
         rng = np.random.default_rng(self._seed if random_state is None else random_state)
-        return self._rows.draw(self._states.draw(int(size), rng), rng)
+        states = self._states.draw(int(size), rng)
+        paths = self._shown(self._rows.draw(states, rng))
+        return (paths, states) if return_states else paths
+
+    def _shown(self, paths: Array) -> AnyArray:
+        """Return drawn paths (size, steps, n_features) as the rows of the user are."""
+        return paths
 
     def to_dict(self, level: float = 0.9) -> dict[str, AnyArray]:
         """Return the forecast as columns of a table.

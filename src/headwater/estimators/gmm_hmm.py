@@ -251,6 +251,10 @@ class GMMHMM(FamilyHMM):
 
     # Forecasts
 
+    def _row_law(self, parameters: ChainParameters, ahead: Array) -> tuple[Gaussian, object, Array]:
+        joint = ahead[:, :, None] * np.exp(parameters.emissions.log_weights)
+        return self._grouped.inner, parameters.emissions.inner, joint.reshape(len(ahead), -1)
+
     def _next_rows(self, parameters: ChainParameters, known: Array) -> RowForecast:
         grouped = self._grouped
         rows = FamilyRows(grouped.inner, parameters.emissions.inner, known, np.arange(known.shape[1]))

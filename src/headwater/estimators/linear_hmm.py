@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import ClassVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from headwater.core.statistics import Array
@@ -39,6 +40,9 @@ class LinearHMM(FamilyHMM):
     @property
     def _linear(self) -> LinearGaussian:
         return cast(LinearGaussian, self._model.family)
+
+    def _target_places(self, width: int) -> NDArray[np.int64]:
+        return np.arange(width - self._linear.n_targets, width)
 
     def _target_moments(self) -> tuple[Array, Array]:
         """Mean and variance (K, d) of the targets of each state, over the rows that were learned."""

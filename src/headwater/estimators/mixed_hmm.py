@@ -342,9 +342,12 @@ class MixedHMM(MixedAttributes, FamilyHMM):
 
     # Forecasts
 
+    def _target_places(self, width: int) -> NDArray[np.int64]:
+        return np.flatnonzero(self._schema.has_law)
+
     def _next_rows(self, parameters: ChainParameters, known: Array) -> RowForecast:
         family = cast(Product, self._model.family)
-        return FamilyRows(family, parameters.emissions, known, np.flatnonzero(self._schema.has_law))
+        return FamilyRows(family, parameters.emissions, known, self._target_places(known.shape[1]))
 
     def _forecast_names(self) -> list[str]:
         return [name for name, known in zip(self._column_names, self._schema.has_law, strict=True) if known]

@@ -18,14 +18,14 @@ from headwater.estimators.chains import check_chain_rows, check_numbers
 from headwater.estimators.forecast import Forecast
 from headwater.estimators.linear_hmm import LETTERS
 from headwater.estimators.seeds import new_key
-from headwater.estimators.target_chains import TargetChain
+from headwater.estimators.target_diagnostics import TargetDiagnostics
 from headwater.estimators.target_rows import Pair
 from headwater.families.linear_gaussian import LinearGaussian
 from headwater.models.chain_records import ChainParameters
 from headwater.models.forecasting import FamilyRows, RowForecast
 
 
-class RegressionHMM(TargetChain):
+class RegressionHMM(TargetDiagnostics):
     """Markov-switching regression: a target is linear in the inputs, and a hidden state says how, and with how much noise.
 
     Demand and temperature by season of business, returns and factors in calm and in panic. It learns from sequences that may
@@ -116,13 +116,13 @@ class RegressionHMM(TargetChain):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[object]]] = {
-        **TargetChain._parameter_constraints,
+        **TargetDiagnostics._parameter_constraints,
         "fit_intercept": ["boolean"],
     }
     _traits = replace(
-        TargetChain._traits,
-        shape_parameters=(*TargetChain._traits.shape_parameters, "fit_intercept"),
-        merge_parameters=(*TargetChain._traits.merge_parameters, "fit_intercept"),
+        TargetDiagnostics._traits,
+        shape_parameters=(*TargetDiagnostics._traits.shape_parameters, "fit_intercept"),
+        merge_parameters=(*TargetDiagnostics._traits.merge_parameters, "fit_intercept"),
         answers=("startprob_", "transmat_", "coef_", "intercept_", "noise_variance_"),
     )
     _emission_names: ClassVar[dict[str, str]] = {"c": "coef_", "i": "intercept_", "n": "noise_variance_"}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from headwater.core.statistics import Array
-from headwater.core.values import AnyArray, RandomState, Values
+from headwater.core.values import AnyArray, Values
 from headwater.estimators.forecast import Forecast, Seed
 from headwater.estimators.table_schema import TableColumns, TableSchema, split_table
 from headwater.models.forecasting import RowForecast, StateForecast
@@ -84,22 +84,7 @@ class TableForecast(Forecast):
         codes = self._schema.encode(whole, shown, 2**31, learning=False)[1]
         return self._rows.log_density(self._states, codes[:, self._places])
 
-    def sample(self, size: int = 1, random_state: RandomState = None) -> AnyArray:
-        """Draw paths: rows that depend on one another as those of the sequence do.
-
-        Parameters
-        ----------
-        size : int, default=1
-            Number of paths.
-        random_state : int, RandomState instance or None, optional
-            By default the seed of the forecast, so that the paths are the same each time.
-
-        Returns
-        -------
-        paths : ndarray of shape (size, steps, n_features)
-            The paths, with words where the table has words.
-        """
-        paths = super().sample(size, random_state)
+    def _shown(self, paths: Array) -> AnyArray:
         return np.stack([self._table(path) for path in paths])
 
     def to_dict(self, level: float = 0.9) -> dict[str, AnyArray]:

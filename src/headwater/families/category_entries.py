@@ -52,6 +52,11 @@ class CategoryEntries(EntryLaw):
     def log_density(self, values: Array) -> Array:
         return np.ascontiguousarray(self.logs[:, self.columns, values.astype(np.int64)].T)
 
+    def bounds(self, values: Array) -> tuple[Array, Array]:
+        running = np.cumsum(np.exp(self.logs), axis=2)
+        upto = running[:, self.columns, values.astype(np.int64)].T
+        return np.maximum(upto - np.exp(self.log_density(values)), 0.0), upto
+
     def log_tail(self, values: Array) -> Array:
         k = len(self.logs)
         found = np.empty((len(values), k))

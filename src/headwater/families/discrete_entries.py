@@ -183,6 +183,10 @@ class FlagEntries(EntryLaw):
     def log_density(self, values: Array) -> Array:
         return np.asarray(np.where(values[:, None] >= 0.5, self.log_ones, self.log_zeros))
 
+    def bounds(self, values: Array) -> tuple[Array, Array]:
+        zeros, yes = np.exp(self.log_zeros), values[:, None] >= 0.5
+        return np.where(yes, zeros, 0.0), np.where(yes, 1.0, zeros)
+
     def log_tail(self, values: Array) -> Array:
         return _likelier_is_usual(self.log_density(values))
 

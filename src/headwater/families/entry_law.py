@@ -48,6 +48,10 @@ class EntryLaw(ABC):
         """Return log-densities (e, K), or log-probabilities."""
 
     @abstractmethod
+    def bounds(self, values: Array) -> tuple[Array, Array]:
+        """Return the probability (e, K) of less than the value, and of up to the value; of categories by their codes."""
+
+    @abstractmethod
     def log_tail(self, values: Array) -> Array:
         """Return the logarithm (e, K) of the probability of what is at least as far off as the value, in each component."""
 
@@ -97,6 +101,10 @@ class OrderedEntries(EntryLaw):
     @abstractmethod
     def quantile(self, probability: Array) -> Array:
         """Return the value (e, K) that is not exceeded with this probability, (e,) or a number."""
+
+    def bounds(self, values: Array) -> tuple[Array, Array]:
+        upto = self.below(values)
+        return np.minimum(1.0 - self.above(values), upto), upto
 
     def log_tail(self, values: Array) -> Array:
         return np.asarray(np.minimum(np.log(2.0) + np.minimum(*self.log_beyond(values)), 0.0))

@@ -157,6 +157,12 @@ class ZeroInflatedEntries(EntryLaw):
         others = self.positive.log_density(np.where(values > 0.0, values, 1.0))
         return np.asarray(np.where(zero, self.log_zeros, self.log_others + others))
 
+    def bounds(self, values: Array) -> tuple[Array, Array]:
+        zeros, others = np.exp(self.log_zeros), np.exp(self.log_others)
+        less, upto = self.positive.bounds(np.where(values > 0.0, values, 1.0))
+        zero = (values == 0.0)[:, None]
+        return np.where(zero, 0.0, zeros + others * less), np.where(zero, zeros, zeros + others * upto)
+
     def log_tail(self, values: Array) -> Array:
         """Of zero, as of a flag; of others, that of their own law, in their part of the rows."""
         zero = (values == 0.0)[:, None]

@@ -57,6 +57,12 @@ class JoinedEntries(EntryLaw):
             found[own] = law.log_density(values[own])
         return found
 
+    def bounds(self, values: Array) -> tuple[Array, Array]:
+        found = np.empty((2, len(self.owner), self.n_components))
+        for own, law in self._parts():
+            found[:, own] = law.bounds(values[own])
+        return found[0], found[1]
+
     def log_tail(self, values: Array) -> Array:
         found = np.empty((len(self.owner), self.n_components))
         for own, law in self._parts():

@@ -110,7 +110,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
         parameters, X, edges = task.parameters, task.X, task.edges
         k, number = self.n_components, len(edges) - 1
         known, filters = np.zeros(number, dtype=bool), np.zeros((number, k))
-        shares, ahead, found = self._filtered(parameters, X, edges, known, filters, 1)
+        shares, ahead, found = self.filtered(parameters, X, edges, known, filters, 1)
         totals = self.zeros(X.shape[1]) if task.learning else None
         start, steps = (totals.start, totals.steps) if totals is not None else (np.zeros(k), np.zeros((k, k)))
         smooth(shares, ahead, edges, known, filters, np.diff(edges), parameters.transitions, start, steps)
@@ -133,7 +133,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
         if inside:
             low = max(int(edges[at]), begin - beyond)
             known = np.array([low > edges[at]])
-            shares, _, _ = self._filtered(parameters, X[low:begin], np.array([0, begin - low]), known, filters, 1)
+            shares, _, _ = self.filtered(parameters, X[low:begin], np.array([0, begin - low]), known, filters, 1)
             filters = shares[-1:].copy()
         first_filter = filters[0].copy()
         last_states: Array | None = None
@@ -148,7 +148,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
             known[0] = inside
             carried[0] = filters[0]
             counted = np.minimum(np.diff(own), high - low - own[:-1])
-            shares, ahead, found = self._filtered(parameters, X[low:end], own, known, carried, 1)
+            shares, ahead, found = self.filtered(parameters, X[low:end], own, known, carried, 1)
             start, steps = (totals.start, totals.steps) if totals is not None else (np.zeros(k), np.zeros((k, k)))
             smooth(shares, ahead, own, known, carried, counted, parameters.transitions, start, steps)
             if last_states is not None and inside and np.abs(last_states - shares[0]).max() > AGREE:
@@ -176,7 +176,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
             filters[at] = carry.filters[int(ids[at])]
         return known, filters
 
-    def _filtered(
+    def filtered(
         self,
         parameters: ChainParameters,
         X: Array,
@@ -191,7 +191,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
         chain = (edges, known, filters, parameters.start, parameters.transitions, ahead, scores)
         if run_filter(shares, NO_LOGS, *chain) >= 0:
             shares, scores[...] = self._densities(parameters, X, n_threads)
-            run_filter(shares, self._log_densities(parameters, X) - scores[:, None], *chain)
+            run_filter(shares, self.log_densities_of(parameters, X) - scores[:, None], *chain)
         return shares, ahead, scores
 
     def _densities(self, parameters: ChainParameters, X: Array, n_threads: int | None) -> tuple[Array, Array]:
@@ -207,7 +207,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
             shares[impossible], scores[impossible] = 0.0, 0.0
         return shares, scores
 
-    def _log_densities(self, parameters: ChainParameters, X: Array) -> Array:
+    def log_densities_of(self, parameters: ChainParameters, X: Array) -> Array:
         """Log-densities of each row under each state, however small."""
         rows, missing = self._read_rows(X)
         gapped = isinstance(rows, GappedRows)

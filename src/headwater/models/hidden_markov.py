@@ -220,7 +220,7 @@ class HiddenMarkov(Smoother):
         known, filters = self._carried(carry, ids)
         places = np.arange(len(batch)) if order is None else order
         counted = np.add.reduceat((places < rows).astype(np.int64), edges[:-1])
-        shares, ahead, scores = self._filtered(parameters, batch.X, edges, known, filters, n_threads)
+        shares, ahead, scores = self.filtered(parameters, batch.X, edges, known, filters, n_threads)
         totals = self.zeros(batch.X.shape[1])
         smooth(shares, ahead, edges, known, filters, counted, parameters.transitions, totals.start, totals.steps)
         totals.steps[...] *= parameters.transitions
@@ -249,7 +249,7 @@ class HiddenMarkov(Smoother):
         order, edges, ids = by_group(batch.sequences, len(batch))
         X = batch.X if order is None else batch.X[order]
         known, filters = self._carried(carry, ids)
-        shares, _, found = self._filtered(parameters, X, edges, known, filters, n_threads)
+        shares, _, found = self.filtered(parameters, X, edges, known, filters, n_threads)
         found[find_absent(X)] = 0.0  # whatever a variational bound makes of time that passes
         for target, values in ((scores, found), (filtered, shares)):
             if target.size:
@@ -291,7 +291,7 @@ class HiddenMarkov(Smoother):
         """The most probable path of states (Viterbi), and its log-probability with the rows."""
         order, edges, _ = by_group(batch.sequences, len(batch))
         X = batch.X if order is None else batch.X[order]
-        logs = self._log_densities(parameters, X)
+        logs = self.log_densities_of(parameters, X)
         with np.errstate(divide="ignore"):
             log_start, log_transitions = np.log(parameters.start), np.log(parameters.transitions)
         back = np.empty((len(X), self.n_components), dtype=np.min_scalar_type(self.n_components))

@@ -7,6 +7,7 @@ from headwater.plotting.gaussians import density, ellipses
 from headwater.plotting.images import images
 from headwater.plotting.overview import overview
 from headwater.plotting.regressions import regressions
+from headwater.plotting.residuals import residuals
 from headwater.plotting.shared import MOST_ROWS, PALETTE
 from headwater.plotting.spectra import spectra, spectrogram
 from headwater.plotting.streams import scores, weights
@@ -22,6 +23,7 @@ __all__ = [
     "intervals",
     "overview",
     "regressions",
+    "residuals",
     "scores",
     "spectra",
     "spectrogram",
