@@ -264,7 +264,7 @@ def test_log_densities_are_those_of_the_rows_however_far(kind):
     model, parameters = a_model(kind), some_parameters(kind)
     X = some_rows(kind, 20) * (1.0 if kind is None else 1e4)
     np.testing.assert_allclose(
-        model._log_densities(parameters, X), naive_chains.log_densities(kind, parameters.emissions, X), rtol=1e-12
+        model.log_densities_of(parameters, X), naive_chains.log_densities(kind, parameters.emissions, X), rtol=1e-12
     )
 
 
