@@ -50,13 +50,12 @@ WIDENED_WAYS = (
 
 @dataclass(frozen=True)
 class Scale:
-    """Simulations of one component, of Gaussian regimes, of other models; sweeps of Gibbs sampling; simulations to widen."""
+    """Simulations of one component, of Gaussian regimes, of other models; and sweeps of Gibbs sampling."""
 
     one: int = 150
     gaussian: int = 100
     others: int = 80
     sweeps: int = 600
-    widened: int = 100
 
 
 def ways(subject: Subject) -> list[Way]:
@@ -144,7 +143,7 @@ def widened_set(subject: Gaussians, simulations: int) -> Figures:
 def make_widened(scale: Scale, data: Path | None) -> Measures:
     for name, kind in WIDENED_SETS:
         subject = replace(REGIMES[name], covariance_type=kind)
-        yield f"{name}, {kind} covariance", partial(widened_set, subject, scale.widened)
+        yield f"{name}, {kind} covariance", partial(widened_set, subject, scale.gaussian)
 
 
 def make_others(scale: Scale, data: Path | None) -> Measures:
@@ -153,7 +152,7 @@ def make_others(scale: Scale, data: Path | None) -> Measures:
 
 
 PAGE = Page(
-    name="calibration", room="papers", full=Scale(), quick=Scale(6, 6, 6, 120, 6), minutes=8,
+    name="calibration", room="papers", full=Scale(), quick=Scale(6, 6, 6, 120), minutes=8,
     seeds="0 to the number of simulations",
     parts={
         "one": make_one, "exact": make_exact, "starts": make_starts, "widened": make_widened, "others": make_others,

@@ -335,8 +335,12 @@ HEALING_MODELS = OFTEN_HEALING + [
         {"n_components": "auto", "reservoir": 250}, {"algorithm": hw.Auto(batch_size=1), "reservoir": 250},
         {"half_life": "auto"}, {"half_life": "auto", "algorithm": hw.Auto(batch_size=40), "reservoir": 250},
         {"half_life": "auto", "algorithm": hw.Auto(batch_size=40), "covariance_type": "tied"},
+        {"n_components": "auto", "algorithm": "boem", "reservoir": 250},
+        {"algorithm": hw.OnlineVB(refine=True), "reservoir": 250},
+        {"algorithm": hw.QuasiBayes(refine=True), "covariance_type": "diag", "reservoir": 250},
     )
 ] + [
+    SparseFed(3, warm_up=120, algorithm=hw.BayesianOnlineEM(refine=True), reservoir=250, random_state=0),
     SparseFed(3, warm_up=120, half_life="auto", algorithm=hw.Auto(batch_size=40), random_state=0),
     hw.RegressionMixture(2, warm_up=80, half_life="auto", algorithm=hw.Auto(batch_size=40), random_state=0),
     hw.MultinomialMixture(3, warm_up=120, random_state=0),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from naive import gaussian as naive
 
+import headwater as hw
 from headwater.core.schedules import Decay, Equal, ForgettingFactor, Harmonic, linear_recurrence, with_half_life
 from headwater.core.state import Progress
 from headwater.core.statistics import Array, Statistics
@@ -170,3 +171,25 @@ def test_linear_recurrence_equals_the_loop_even_where_products_underflow():
         value = factor * value + term
         wanted.append(value)
     np.testing.assert_allclose(linear_recurrence(3.0, factors, terms), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [hw.BayesianOnlineEM, hw.OnlineVB, hw.QuasiBayes])
+def test_with_refine_counts_that_add_are_as_good_as_batch_em(kind):
+    """On short soft documents row-by-row steps of 1/n keep what early rows were counted as; with a reservoir they do not."""
+    rng = np.random.default_rng(0)
+    topics = np.array([[0.4, 0.3, 0.1, 0.1, 0.05, 0.05], [0.05, 0.05, 0.1, 0.1, 0.3, 0.4]])
+    rows = rng.multinomial(6, topics[rng.integers(2, size=30_000)])
+    start = {"probabilities_init": 0.9 / 6 + 0.1 * topics, "weights_init": [0.5, 0.5], "warm_up": 200, "random_state": 0}
+    best = hw.MultinomialMixture(2, algorithm="em", tol=1e-8, max_iter=2000, **start).fit(rows).score(rows)
+    short = [
+        best - hw.MultinomialMixture(2, algorithm=kind(refine=refine), **start).partial_fit(rows).score(rows)
+        for refine in (False, True)
+    ]
+    assert short[1] < 0.5 * short[0] and short[1] < 1e-4
+
+
+def test_refine_is_checked():
+    with pytest.raises(ValueError, match="refine must be True or False, got 1"):
+        hw.QuasiBayes(refine=1)
+    with pytest.raises(ValueError, match=r"refine needs steps of equal weight, so decay must be None with it, got 0\.7"):
+        hw.OnlineVB(decay=0.7, refine=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import ClassVar, Literal
 
@@ -53,6 +53,10 @@ class Algorithm:
     def counts_rows(self) -> bool:
         return False
 
+    def refining(self) -> Algorithm | None:
+        """Return this algorithm with a reservoir by which it leaves a bad start, or None if it cannot have one."""
+        return self if self.refines else None
+
     @property
     def pass_readout(self) -> str:
         """The readout of passes over all rows: that of EM where they follow a stream, or where they maximise the likelihood."""
@@ -75,6 +79,9 @@ class Algorithm:
         return Equal()
 
     def __post_init__(self) -> None:
+        refine = getattr(self, "refine", False)
+        if not isinstance(refine, bool):
+            raise ValueError(f"refine must be True or False, got {refine!r}")
         size = getattr(self, "batch_size", "auto")
         if size != "auto" and (isinstance(size, bool) or not isinstance(size, Integral) or size < 1):
             raise ValueError(f"batch_size must be 'auto' or an integer of at least 1, got {size!r}")
@@ -89,6 +96,28 @@ class Algorithm:
         rate = getattr(self, "rate", None)
         if rate is not None and not callable(rate):
             raise ValueError(f"rate must be a schedule, such as Harmonic(a, b, c), got {rate!r}")
+
+
+@dataclass(frozen=True)
+class Additive(Algorithm):
+    """An algorithm whose counts add, so that they are sums at one reference as long as its parameters are held.
+
+    With `refine` they are held: a mixture keeps a reservoir, by which the reference is moved, and the statistics of all rows
+    are restated there. So the steps of 1/n do not keep what rows said under early parameters. Rows are learned in batches then.
+    """
+
+    refine: bool = field(default=False, kw_only=True)
+
+    @property
+    def refines(self) -> bool:  # type: ignore[override]
+        return self.refine
+
+    def refining(self) -> Algorithm | None:
+        return replace(self, refine=True)
+
+    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
+        size: BatchSize = vars(self)["batch_size"]  # each such algorithm has one
+        return rows_of_batch("auto" if self.refine and size == 1 else size, rows_to_learn)
 
 
 def rows_of_batch(batch_size: BatchSize, rows_to_learn: int, at_least: int = 1024) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from headwater.core.algorithm import Algorithm, BatchSize, rows_of_batch
+from headwater.core.algorithm import Additive, Algorithm, BatchSize, rows_of_batch
 from headwater.core.contracts import Model
 from headwater.core.schedules import Decay, Equal, Schedule
 from headwater.core.simulated_algorithms import CollapsedVB, SimulatedEM
@@ -93,8 +93,10 @@ class SatoEM(Algorithm):
 
 
 @dataclass(frozen=True)
-class BayesianOnlineEM(Algorithm):
+class BayesianOnlineEM(Additive):
     """Bayesian online EM (paper 000, section 4): every row adds its counts to the belief; its mean or mode is used next.
+
+    With `refine=True` a mixture keeps a reservoir, by which what early rows were counted as is corrected, as "auto" does.
 
     Examples
     --------
@@ -123,9 +125,6 @@ class BayesianOnlineEM(Algorithm):
     @property
     def report(self) -> str:  # type: ignore[override]
         return self.estimate
-
-    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
-        return rows_of_batch(self.batch_size, rows_to_learn)
 
 
 @dataclass(frozen=True)
@@ -157,10 +156,11 @@ class OnlineEM(Algorithm):
 
 
 @dataclass(frozen=True)
-class OnlineVB(Algorithm):
+class OnlineVB(Additive):
     """Online variational Bayes (paper 004): counts add, or with a `decay` the step is (t + offset)^-decay.
 
     The second is that of Hoffman, Blei and Bach (2010), and the default for topics; the number of documents is the number seen.
+    With `refine=True` a mixture keeps a reservoir, by which what early rows were counted as is corrected, as "auto" does.
 
     Examples
     --------
@@ -185,16 +185,28 @@ class OnlineVB(Algorithm):
     def counts_rows(self) -> bool:
         return self.decay is not None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.refine and self.decay is not None:
+            raise ValueError(f"refine needs steps of equal weight, so decay must be None with it, got {self.decay!r}")
+
+    def refining(self) -> Algorithm | None:
+        return super().refining() if self.decay is None else None
+
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
-        return rows_of_batch(self.batch_size, rows_to_learn, 1024 if self.decay is None else 64)
+        if self.decay is None:
+            return super().batch_rows(n_components, rows_to_learn)
+        return rows_of_batch(self.batch_size, rows_to_learn, 64)
 
     def schedule(self, n_components: int, rows_to_learn: int, warm_up: int) -> Schedule:
         return Equal() if self.decay is None else Decay(self.decay, self.offset)
 
 
 @dataclass(frozen=True)
-class QuasiBayes(Algorithm):
+class QuasiBayes(Additive):
     """Quasi-Bayes (Smith and Makov; papers 000 and 003): responsibilities under the predictive density, counts that add.
+
+    With `refine=True` a mixture keeps a reservoir, by which what early rows were counted as is corrected, as "auto" does.
 
     Examples
     --------
@@ -211,9 +223,6 @@ class QuasiBayes(Algorithm):
     word = "quasi-bayes"
     readout = "predictive"
     report = "mean"
-
-    def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
-        return rows_of_batch(self.batch_size, rows_to_learn)
 
 
 Projection = Literal["second-moments", "kl"]

@@ -24,6 +24,7 @@ from headwater.core.lineage import root_stream
 from headwater.core.statistics import Array
 from headwater.core.steps import report_parameters
 from headwater.core.warm_up import find_start
+from headwater.estimators.component_priors import refuse_component_priors
 from headwater.estimators.race import BLOCK, Race, Rival, Tally
 from headwater.estimators.runtime import Runtime
 from headwater.models.mixture import Mixture
@@ -49,6 +50,7 @@ def rival_of(model: EstimatorCore, n_components: int, warm_up: int = 0) -> Estim
     given = [name for name in model._traits.given_start if getattr(model, name) is not None]
     if given:
         raise ValueError(f"n_components must be a number where {given[0]} says something of each component, got {AUTO!r}")
+    refuse_component_priors(model)
     rival = type(model)(**{**model._given_parameters(), "n_components": n_components, "warm_up": warm_up or model.warm_up})
     rival._share_columns(model)
     return rival
@@ -57,11 +59,14 @@ def rival_of(model: EstimatorCore, n_components: int, warm_up: int = 0) -> Estim
 def growing_learner(model: EstimatorCore, width: int) -> Learner:
     """Return the learner of a model that grows: of one component, as long as nothing was learned."""
     learner: Learner = rival_of(model, model._traits.least_components)._make_learner(width).with_policy(GrowthPolicy())
-    if learner.algorithm.online and learner.algorithm.word != AUTO:
-        raise ValueError(
-            f"n_components={AUTO!r} grows in a stream with algorithm={AUTO!r} alone: give n_components a number for algorithm "
-            f"{learner.algorithm.word!r}"
-        )
+    if learner.algorithm.online:
+        refining = learner.algorithm.refining()
+        if refining is None:
+            raise ValueError(
+                f"n_components={AUTO!r} grows in a stream by {AUTO!r}, 'boem', 'online-vb' and 'quasi-bayes', whose counts can "
+                f"be restated: give n_components a number for algorithm {learner.algorithm.word!r}"
+            )
+        learner = replace(learner, algorithm=refining)
     if adapts(learner):
         raise ValueError(
             "half_life='auto' watches components that stay, so n_components or half_life must be a number, got 'auto' twice"
