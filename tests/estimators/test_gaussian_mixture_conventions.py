@@ -218,7 +218,7 @@ def test_algorithm_objects_are_settings():
         ({"covariance_prior": [[1.0, 2.0], [2.0, 1.0]]}, "covariance_prior"),
         ({"covariance_prior": np.eye(2), "covariance_type": "diag"}, "covariance_prior"),
         ({"covariance_prior": [1.0, -1.0], "covariance_type": "diag"}, "covariance_prior"),
-        ({"covariance_prior": np.ones(2), "covariance_type": "spherical"}, "covariance_prior"),
+        ({"covariance_prior": np.ones(3), "covariance_type": "spherical"}, "covariance_prior"),
         ({"degrees_of_freedom_prior": 0.5}, "degrees_of_freedom_prior"),
         ({"weights_init": [1.0]}, "weights"),
         ({"weights_init": [0.7, 0.7]}, "normalized"),

@@ -154,6 +154,7 @@ class BayesianGaussianMixture(GaussianMixture):
         "covariance_type": [StrOptions(set(COVARIANCES))],
         "half_life": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "weight_concentration_prior_type": [StrOptions(set(WEIGHTS))],
+        "weight_concentration_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
     }
 
     def __init__(

@@ -11,8 +11,9 @@ from sklearn.utils.metaestimators import available_if
 
 from headwater.core.algorithm import Algorithm
 from headwater.core.learner import Learner
-from headwater.core.validation import one_line
+from headwater.core.validation import n_dimensions, one_line
 from headwater.core.values import Matrix, RandomState, Values
+from headwater.estimators.component_priors import own_hyperparameters
 from headwater.estimators.describers.factor_mixture import FactorMixtureDescriber
 from headwater.estimators.describers.gaussian_mixture import GaussianMixtureDescriber
 from headwater.estimators.factor_answers import FactorAnswers
@@ -28,6 +29,7 @@ from headwater.families.column_steps import check_resolution
 from headwater.families.factor_gaussian import FactorGaussian
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_covariance import COVARIANCES
+from headwater.families.gaussian_own_prior import OwnPriorGaussian
 from headwater.families.gaussian_scaled import ScaledGaussian
 from headwater.models.seeding import INIT_PARAMS
 
@@ -50,7 +52,7 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
     n_components : int or 'auto', default=1
         Number of components. With 'auto' it grows by splits that gain more than 2.5 standard errors, and more than 0.0005 nats
         a row, on rows that did not propose them; of fewer than 1000 rows the least BIC decides (see `growth_`). Streams
-        grow with algorithm='auto' alone.
+        grow by 'auto', 'boem', 'online-vb' and 'quasi-bayes', which then learn in batches and keep a reservoir.
     covariance_type : {'full', 'tied', 'diag', 'spherical', 'factor'}, default='full'
         Each component its own matrix, all the same matrix, each its own diagonal, each its own single variance, or each a few
         factors and a diagonal: a mixture of factor analysers, for many columns and few rows.
@@ -91,17 +93,19 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         Rows that a start is found on before learning from the stream begins. The model can be read during the warm-up, too.
         With 0 the stream begins at once, at means_init and precisions_init. If labels have named only some components, 'auto'
         waits for the others, for up to four times the rows.
-    weight_concentration_prior : float, optional
-        Dirichlet parameter of the weights, per component. Default 1.
-    mean_prior : array-like of shape (n_features,), optional
-        Prior mean of the components. Default: the mean of the warm-up rows.
-    mean_precision_prior : float, optional
-        Rows that the prior mean counts as. Default 0.01.
-    degrees_of_freedom_prior : float, optional
+    weight_concentration_prior : float or array-like of shape (n_components,), optional
+        Dirichlet parameter of the weights: of all components, or of each. Default 1.
+    mean_prior : array-like of shape (n_features,) or (n_components, n_features), optional
+        Prior mean of the components, or of each: then learning starts there, unless `means_init` is given. Default: the mean of
+        the warm-up rows.
+    mean_precision_prior : float or array-like of shape (n_components,), optional
+        Rows that the prior mean counts as, or each of them. Default 0.01.
+    degrees_of_freedom_prior : float or array-like of shape (n_components,), optional
         Degrees of freedom of the prior of the precisions. Default n_features + 2 (full, tied) or 3 (diag, spherical).
     covariance_prior : array-like, optional
         Prior scale of the covariances: a matrix, a vector (diag) or a number (spherical), which divided by the degrees of
-        freedom is a covariance. Default: the covariance within the clusters of the warm-up times the degrees of freedom.
+        freedom is a covariance; or one for each component, along a first axis (not tied). Default: the covariance within the
+        clusters of the warm-up times the degrees of freedom.
     n_threads : int, optional
         Threads for large chunks; all cores by default. The result does not depend on it.
     parts : int, default=1
@@ -247,8 +251,8 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
         "means_init": ["array-like", None],
         "precisions_init": ["array-like", None],
         "mean_prior": ["array-like", None],
-        "mean_precision_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
-        "degrees_of_freedom_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
+        "mean_precision_prior": ["array-like", None, Interval(numbers.Real, 0.0, None, closed="neither")],
+        "degrees_of_freedom_prior": ["array-like", None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "covariance_prior": ["array-like", None, Interval(numbers.Real, 0.0, None, closed="neither")],
         "resolution": [None, StrOptions({"auto"}), Interval(numbers.Real, 0.0, None, closed="left"), "array-like"],
     }
@@ -351,22 +355,24 @@ class GaussianMixture(GapAnswers, FactorAnswers, NarrowRows, GaussianAnswers):
 
     def _described(self, width: int) -> Learner:
         self._check_parameters()
-        mean_prior = None if self.mean_prior is None else check_array(self.mean_prior, (width,), "mean_prior")
+        own = own_hyperparameters(self, width)
+        mean_prior = None if self.mean_prior is None or own else check_array(self.mean_prior, (width,), "mean_prior")
         name = f"{type(self).__name__} with {self.covariance_type} covariance"
         resolution = check_resolution(self.resolution, width)
         if self.covariance_type == "factor":
             analysers = self._with_background(factor_family(self, width, mean_prior, resolution))
             return self._learner_of(analysers, width, name, None, polish=True)
         kind = ScaledGaussian if self.scale_columns else Gaussian
-        family = kind(
+        family = OwnPriorGaussian(self.n_components, self.covariance_type, self.reg_covar, *own) if own else kind(
             self.n_components, self.covariance_type, self.reg_covar, mean_prior, self.mean_precision_prior,
             self.degrees_of_freedom_prior, self.covariance_prior, resolution,
         )  # fmt: skip
         family.check_prior(width)
-        given = given_parameters(family, width, self.weights_init, self.means_init, self.precisions_init)
+        means_init = self.mean_prior if self.means_init is None and n_dimensions(self.mean_prior) == 2 else self.means_init
+        given = given_parameters(family, width, self.weights_init, means_init, self.precisions_init)
         if given is not None and self.background:
             raise ValueError("weights_init, means_init and precisions_init are starts of models without a background")
-        learner = self._learner_of(self._with_background(family), width, name, given, polish=self.means_init is None)
+        learner = self._learner_of(self._with_background(family), width, name, given, polish=means_init is None)
         if resolution is not None and learner.algorithm.projection is not None:
             raise ValueError(
                 f"resolution must be None for algorithm {learner.algorithm.word!r}, which projects beliefs without a bound on "

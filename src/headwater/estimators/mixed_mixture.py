@@ -82,7 +82,7 @@ class MixedMixture(MixedAnswers, BackgroundAnswers):
         score worse than reservoir rows predict.
     warm_up : int or 'auto', default='auto'
         Rows that a start is found on before learning from the stream begins. The model can be read during the warm-up, too.
-    weight_concentration_prior : float, optional
+    weight_concentration_prior : float or array-like of shape (n_components,), optional
         Dirichlet parameter of the weights, per component. Default 1.
     n_threads : int, optional
         Threads; all cores by default. The result does not depend on it.

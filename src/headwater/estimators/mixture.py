@@ -20,6 +20,7 @@ from headwater.core.values import Rows, Values
 from headwater.estimators.anomaly_answers import AnomalyAnswers
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import learns_at_once, learns_by_chunk
+from headwater.estimators.component_priors import given_concentration, select_component_priors
 from headwater.estimators.describers.mixture import MixtureDescriber
 from headwater.estimators.parameters import check_parameters
 from headwater.estimators.row_numbers import find_row_numbers, warn_of_row_numbers
@@ -47,7 +48,7 @@ CONSTRAINTS: dict[str, list[object]] = {
     "half_life": [None, Interval(numbers.Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
     "warm_up": [StrOptions({"auto"}), Interval(numbers.Integral, 0, None, closed="left")],
     "start_weight": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
-    "weight_concentration_prior": [None, Interval(numbers.Real, 0.0, None, closed="neither")],
+    "weight_concentration_prior": ["array-like", None, Interval(numbers.Real, 0.0, None, closed="neither")],
     "n_threads": [None, Interval(numbers.Integral, 1, None, closed="left")],
     "parts": [Interval(numbers.Integral, 1, 4096, closed="both")],
     "reservoir": [StrOptions({"auto"}), Interval(numbers.Integral, 0, None, closed="left")],
@@ -96,7 +97,7 @@ class MixtureEstimator(AnomalyAnswers):
         """The learner of a mixture of this family; `modal` says whether the components' prior has a mode."""
         model = self._mixture_of(family)
         algorithm = resolve(self.algorithm, model, name, self._own_algorithms(family))
-        proper = (model.weight_concentration_prior or 1.0) >= 1.0
+        proper = model.weight_concentration_prior is None or float(np.min(model.weight_concentration_prior)) >= 1.0
         if algorithm.readout == "mode" and not proper:
             raise ValueError(
                 f"weight_concentration_prior must be at least 1 for algorithm {algorithm.word!r}, whose weights are a mode, "
@@ -132,7 +133,7 @@ class MixtureEstimator(AnomalyAnswers):
 
     def _mixture_of(self, family: AnyFamily) -> Mixture:
         """The mixture of components of this family."""
-        return Mixture(self.n_components, family, self.weight_concentration_prior)
+        return Mixture(self.n_components, family, given_concentration(self.weight_concentration_prior, self.n_components))
 
     def _note_columns(self, X: Taken, reset: bool) -> None:
         super()._note_columns(X, reset)
@@ -150,6 +151,9 @@ class MixtureEstimator(AnomalyAnswers):
     def _auto(self, family: AnyFamily) -> Algorithm:
         """What algorithm "auto" is for components of this family."""
         return Auto(stream=family.stream_readout)
+
+    def _parameters_of(self, kept: NDArray[np.bool_]) -> dict[str, object]:
+        return {**super()._parameters_of(kept), **select_component_priors(self, kept)}
 
     # Learning
 

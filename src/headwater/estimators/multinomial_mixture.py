@@ -77,7 +77,7 @@ class MultinomialMixture(DocumentReader, CountMixture):
         Rows that a start is found on before learning from the stream begins. The model can be read during the warm-up, too.
         With 0 the stream begins at once, at probabilities_init. If labels have named only some components, 'auto' waits for the
         others, for up to four times the rows.
-    weight_concentration_prior : float, optional
+    weight_concentration_prior : float or array-like of shape (n_components,), optional
         Dirichlet parameter of the weights, per component. Default 1.
     probability_concentration_prior : float or array-like, optional
         Dirichlet parameter of the probabilities: one for all columns, one for each (n_features,), or one for each component,
@@ -241,7 +241,8 @@ class MultinomialMixture(DocumentReader, CountMixture):
 
     def _parameters_of(self, kept: NDArray[np.bool_]) -> dict[str, object]:
         prior = self.probability_concentration_prior
-        return {"probability_concentration_prior": np.asarray(prior)[kept]} if n_dimensions(prior) == 2 else {}
+        own = {"probability_concentration_prior": np.asarray(prior)[kept]} if n_dimensions(prior) == 2 else {}
+        return {**super()._parameters_of(kept), **own}
 
     @reads
     def sample(self, n_samples: int = 1, length: Values = None) -> tuple[Array, NDArray[np.int64]]:

@@ -85,7 +85,7 @@ class RegressionMixture(RegressionAnswers):
     warm_up : int or 'auto', default='auto'
         Rows that a start is found on before learning from the stream begins. The model can be read during the warm-up, too.
         With 0 the stream begins at once, at coef_init and noise_variance_init.
-    weight_concentration_prior : float, optional
+    weight_concentration_prior : float or array-like of shape (n_components,), optional
         Dirichlet parameter of the weights, per component. Default 1.
     coef_prior : array-like of shape (n_features,), optional
         Prior mean of the coefficients. Default 0. The plane of the prior goes through the mean of the warm-up rows.

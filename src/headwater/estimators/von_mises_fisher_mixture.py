@@ -62,7 +62,7 @@ class VonMisesFisherMixture(NarrowRows, FamilyMixture):
         score unlike kept rows say they should, and only then; see `half_life_`.
     warm_up : int or 'auto', default='auto'
         Rows that a start is found on before learning from the stream begins. The model can be read during the warm-up, too.
-    weight_concentration_prior : float, optional
+    weight_concentration_prior : float or array-like of shape (n_components,), optional
         Dirichlet parameter of the weights, per component. Default 1.
     mean_prior : array-like of shape (n_features,), optional
         Prior mean of the rows of each component, a vector shorter than 1. Default: zeros, which say nothing of directions.

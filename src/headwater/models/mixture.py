@@ -40,7 +40,7 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
 
     n_components: int
     family: Family[Prior, Stats, Params]
-    weight_concentration_prior: float | None = None
+    weight_concentration_prior: float | Array | None = None
 
     @property
     def ways(self) -> frozenset[tuple[str, str]]:
@@ -111,9 +111,9 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
 
     def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> MixturePrior[Prior]:
         """The user's prior, completed in the scale of rows that were seeded with these responsibilities."""
-        concentration = 1.0 if self.weight_concentration_prior is None else float(self.weight_concentration_prior)
+        concentration = 1.0 if self.weight_concentration_prior is None else self.weight_concentration_prior
         components = self.family.prior(geometry, batch, responsibilities)
-        return MixturePrior(np.full(self.n_components, concentration), components)
+        return MixturePrior(np.array(np.broadcast_to(concentration, self.n_components), dtype=float), components)
 
     def refine_prior(
         self, prior: MixturePrior[Prior], parameters: MixtureParameters[Params], geometry: RowGeometry
