@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 if TYPE_CHECKING:
-    from headwater import datasets, distributed, plotting
+    from headwater import datasets, distributed, outlier, plotting
     from headwater.core.algorithms import (
         Auto,
         BatchEM,
@@ -114,7 +114,7 @@ _HOMES = {
     "headwater.io.open_stream": ["stream"],
     "headwater.io.stream": ["Stream"],
 }  # fmt: skip
-_ROOMS = ("datasets", "distributed", "plotting")
+_ROOMS = ("datasets", "distributed", "outlier", "plotting")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -179,6 +179,7 @@ __all__ = [
     "distributed",
     "load",
     "merge",
+    "outlier",
     "plotting",
     "report",
     "stream",

@@ -3,8 +3,10 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import ANY
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import headwater as hw
@@ -40,7 +42,7 @@ def scores(place, monkeypatch, capsys):
         capsys.readouterr()
         assert main(["score", model, data, *arguments]) == 0
         out, err = capsys.readouterr()
-        assert err == note
+        assert note is ANY or err == note
         return out
 
     return run
@@ -70,9 +72,22 @@ def test_a_rate_is_a_share_of_the_data(scores):
 def test_a_rate_is_that_of_rows_that_were_learned_if_they_are_known(scores, place, capsys):
     model = hw.load(place / "late.hw")
     asked = json.loads(scores("--rate", "0.1", "-o", "s.parquet", "--json", model="late.hw"))
-    assert asked["against"] == "learned" and asked["threshold"] == model.history_.threshold(0.1) and asked["rows"] == 300
-    assert main(["score", "m.hw", "a.csv", "--rate", "0.1", "--against", "learned"]) == 1
+    assert asked["against"] == "learned" and asked["threshold"] == model.threshold(0.1) and asked["rows"] == 300
+    model = hw.GaussianMixture(1, algorithm="online-vb", random_state=0).partial_fit(np.tile(ROWS, (10, 1)))
+    model.save("swept.hw")  # has kept no scores
+    assert main(["score", "swept.hw", "a.csv", "--rate", "0.1", "--against", "learned", "--exclude", "name"]) == 1
     assert "use --against data" in capsys.readouterr().err
+
+
+def test_odd_rows_are_those_of_python(scores, place):
+    model, rows = hw.load(place / "late.hw"), pd.DataFrame(ROWS, columns=["a", "b"])
+    for options, asked in ((("--rate", "0.05"), {"rate": 0.05}), (("--fdr", "0.3"), {"fdr": 0.3})):
+        found = read(scores(*options, model="late.hw", note=ANY))
+        np.testing.assert_allclose(np.array(found["anomaly_score"], float), model.anomaly_score(rows), rtol=1e-4)
+        np.testing.assert_allclose(np.array(found["pvalue"], float), model.anomaly_pvalue(rows), atol=0.02)
+        assert np.mean((np.array(found["odd"]) == "true") == model.decide(rows, **asked)) > 0.98
+    assert main(["score", "late.hw", "a.csv", "--fdr", "0.1", "--rate", "0.1"]) == 2
+    assert main(["score", "late.hw", "-", "--fdr", "0.1"]) == 2
 
 
 def test_a_rate_of_nothing_and_one_that_is_too_fine(scores, place, capsys):

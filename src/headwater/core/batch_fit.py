@@ -44,10 +44,26 @@ def learn(
     resume: tuple[State, float] | None = None,
     watch: Callable[[int, float], None] | None = None,
 ) -> tuple[State, Climb]:
-    """Learn rows that are all in memory: an online algorithm in one pass, the others in passes until the objective converges.
+    """Learn rows that are all in memory (see `_learn`); policies see them at the end.
 
     `resume` is a state to continue from, and the objective it had reached.
     """
+    state, end = _learn(plan, batch, key, passes, resume, watch)
+    if isinstance(state, Stream):
+        for policy in plan.policies:
+            state = policy.after_passes(plan, state, batch)
+    return state, end
+
+
+def _learn(
+    plan: Plan,
+    batch: Batch,
+    key: int,
+    passes: Passes,
+    resume: tuple[State, float] | None = None,
+    watch: Callable[[int, float], None] | None = None,
+) -> tuple[State, Climb]:
+    """Learn by an online algorithm in one pass, by the others in passes until the objective converges."""
     algorithm = plan.algorithm
     if algorithm.again:
         return _stream_again(plan, batch, key, passes, resume, watch)

@@ -95,6 +95,10 @@ class Policy:
         """Return the stream, whose rows are all in memory, as passes over them begin. May search."""
         return stream
 
+    def after_passes(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
+        """Passes over these rows, which are all in memory, have ended in this stream."""
+        return stream
+
     def in_shard(self) -> Policy | None:
         """Return what it does in each shard of a stream; None for nothing."""
         return None

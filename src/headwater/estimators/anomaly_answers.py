@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import numbers
 
-import numpy as np
-
 from headwater.core.statistics import Array
 from headwater.core.validation import one_line
 from headwater.core.values import Rows
 from headwater.diagnostics.component_description import scores_per_size
 from headwater.estimators.calls import answers_by_chunk
 from headwater.estimators.mixture_answers import MixtureAnswers
-from headwater.models.typicality import EXPECTED_RATE, Typicality, typicality_of
-
-FARTHEST = 1e250  # of a score, so that sums of them are numbers
+from headwater.models.typicality import EXPECTED_RATE, Typicality, limited, typicality_of
 
 
 class AnomalyAnswers(MixtureAnswers):
@@ -63,11 +59,6 @@ class AnomalyAnswers(MixtureAnswers):
     def _typicality(self, rate: float) -> Typicality:
         reading = self._read()
         return typicality_of(self._model, self._row_parameters(), reading.belief, reading.plan.algorithm.report, rate)
-
-
-def limited(scores: Array) -> Array:
-    """Return scores as numbers: a row beyond all reach of the components has the highest there is."""
-    return np.asarray(np.clip(np.where(np.isnan(scores), FARTHEST, scores), -FARTHEST, FARTHEST))
 
 
 def checked_share(value: object, name: str, least: float, below: float) -> float:

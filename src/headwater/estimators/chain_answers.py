@@ -13,7 +13,7 @@ from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import AnyArray, RandomState, Rows, Values
 from headwater.estimators.anomaly_answers import checked_share
-from headwater.estimators.base import StreamingEstimator
+from headwater.estimators.anomaly_decisions import AnomalyDecisions
 from headwater.estimators.calls import answers_at_once, answers_by_chunk, answers_by_score, reads
 from headwater.estimators.chains import one_of
 from headwater.estimators.seeds import rng_of
@@ -22,7 +22,7 @@ from headwater.models.hidden_markov import HiddenMarkov
 from headwater.models.typicality import EXPECTED_RATE, usual_chain
 
 
-class ChainAnswers(StreamingEstimator):
+class ChainAnswers(AnomalyDecisions):
     """Methods that only read: scores, states and samples of sequences."""
 
     # With metadata routing, a pipeline passes sample_weight=None to every `score`, and refuses one that does not take it.

@@ -35,6 +35,7 @@ from headwater.estimators.start_parameters import check_start_weight
 from headwater.families.capabilities import SweepsChains
 from headwater.models.chain_records import ChainParameters, ChainPrior, ChainStatistics
 from headwater.models.hidden_markov import HiddenMarkov
+from headwater.policies.choose import oddity_policies
 
 if TYPE_CHECKING:
     from headwater.families.family import AnyFamily
@@ -159,7 +160,8 @@ class HiddenMarkovEstimator(ChainStreams):
         )  # fmt: skip
         settings = self._start_settings(family, width)
         warm_up = None if self.warm_up == "auto" else int(self.warm_up)
-        learner = Learner(model, algorithm, width, settings, self.half_life, warm_up, self.n_threads)
+        beside = oddity_policies()
+        learner = Learner(model, algorithm, width, settings, self.half_life, warm_up, self.n_threads, policies=beside)
         if hold is not None and algorithm.online and learner.plan.sweeps:
             raise ValueError(
                 f"params must name all of {self._letters!r} for an algorithm that learns row by row, got {self.params!r}: "

@@ -18,6 +18,7 @@ from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.values import Rows, Values
 from headwater.estimators.anomaly_answers import AnomalyAnswers
+from headwater.estimators.anomaly_decisions import AnomalyDecisions
 from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import learns_at_once, learns_by_chunk
 from headwater.estimators.component_priors import given_concentration, select_component_priors
@@ -70,7 +71,7 @@ def _check_adapts(learner: Learner, reservoir: int | None, algorithm: object) ->
         raise ValueError(f"half_life='auto' forgets in the order of one stream, so parts must be 1, got {learner.shards}")
 
 
-class MixtureEstimator(AnomalyAnswers):
+class MixtureEstimator(AnomalyDecisions, AnomalyAnswers):
     """Base of the mixtures: K components of a family that the subclass names."""
 
     # What a subclass says
@@ -120,7 +121,7 @@ class MixtureEstimator(AnomalyAnswers):
             None if self.warm_up == "auto" else int(self.warm_up),
             self.n_threads,
             int(self.parts),
-            policies=mixture_policies(reservoir, adapts),
+            policies=mixture_policies(reservoir, adapts, bool(self._traits.measure)),
         )
         if adapts:
             _check_adapts(learner, reservoir, self.algorithm)

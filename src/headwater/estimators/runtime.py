@@ -296,6 +296,16 @@ class Runtime(Generic[Prior, Stats, Params]):
         state = change(self.learner.plan, self.state)
         return self.with_state(state, self.learner.for_state(state))
 
+    def with_record(self, name: str, record: object, ended: bool = False) -> Runtime:
+        """Return a Runtime with what a policy knows. What was read still holds, unless the stream is to be `ended` first."""
+        known = self.cache.reading
+        changed = self.change(
+            lambda plan, state: cast(Stream, finalize(plan, state) if ended else state).with_record(name, record)
+        )
+        if known is not None and not ended:
+            changed.cache.reading = replace(known, stream=known.stream.with_record(name, record))
+        return changed
+
     def branch(self) -> Runtime:
         """Return a Runtime that has learned the same, and calls all of it its base; a warm-up is over then."""
         return self.change(branch)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.batch import Batch
+from headwater.core.batch import Batch, SparseRows
 from headwater.core.statistics import Array
 from headwater.families.components import ComponentStatistics
 from headwater.models.chain_records import ChainParameters
@@ -22,6 +22,7 @@ from headwater.models.mixture import Mixture
 from headwater.models.mixture_records import MixtureParameters, MixturePrior
 
 EXPECTED_RATE = 0.05  # of anomalies among learned rows: components that are lighter may be made of them
+FARTHEST = 1e250  # of a score, so that sums of them are numbers
 MOST_LEFT_OUT = 4.0  # times that rate, of all components that are left out together: many light ones are a finer description
 
 
@@ -36,6 +37,24 @@ class Typicality:
         """Return the lower of the log-densities (n,) of every row."""
         found = [model.log_likelihood(parameters, batch, n_threads) for model, parameters in self.laws]
         return np.asarray(np.minimum.reduce(found))
+
+
+def limited(scores: Array) -> Array:
+    """Return scores as numbers: a row beyond all reach of the components has the highest there is."""
+    return np.asarray(np.clip(np.where(np.isnan(scores), FARTHEST, scores), -FARTHEST, FARTHEST))
+
+
+def per_size(scores: Array, batch: Batch) -> Array:
+    """Return the scores of one word or symbol of rows of counts; NaN for an empty row."""
+    rows = batch.X
+    if isinstance(rows, SparseRows):
+        within = slice(rows.indptr[0], rows.indptr[-1])
+        below = np.concatenate([[0.0], np.cumsum(rows.data[within])])
+        sizes = np.diff(below[rows.indptr - rows.indptr[0]])
+    else:
+        sizes = np.asarray(rows).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(sizes > 0.0, scores / sizes, np.nan))
 
 
 def kept_components(weights: Array, rate: float) -> NDArray[np.int64]:
@@ -79,7 +98,10 @@ def typicality_of(
         summed = kept if model.has_own_moments else everything  # of a covariance that all share no part can be taken off
         matrix = np.zeros((model.n_components, model.n_components))
         matrix[kept[0], summed] = 1.0
-        whole = model.readout(readout, prior, model.recombine(statistics, matrix), count)
+        try:
+            whole = model.readout(readout, prior, model.recombine(statistics, matrix), count)
+        except ValueError:  # without a prior, components that gave their rows away have no parameters
+            return Typicality(tuple(laws), kept)
         one = MixtureParameters(np.zeros(1), model.family.select_parameters(whole.components, kept[:1]))
         laws.append((model.part(1), one))
     return Typicality(tuple(laws), kept)

@@ -20,6 +20,10 @@ class ScoreOptions:
         float | None,
         typer.Option("--rate", min=0.0, max=1.0, help="Share of usual rows that may be called odd.", show_default=False),
     ] = None
+    fdr: Annotated[
+        float | None,
+        typer.Option("--fdr", min=0.0, max=1.0, help="Share of the rows called odd that may be usual.", show_default=False),
+    ] = None
     threshold: Annotated[
         float | None, typer.Option("--threshold", help="Score below which a row is odd.", show_default=False)
     ] = None
@@ -46,8 +50,12 @@ class ScoreOptions:
             raise usage_error("--rate and --threshold both say what is odd: give one of them")
         if self.threshold is not None and math.isnan(self.threshold):
             raise usage_error("--threshold must be a number, got nan")
-        if self.only_odd and self.rate is None and self.threshold is None:
-            raise usage_error("--only-odd needs --rate or --threshold, which say what is odd")
+        if self.fdr is not None and (self.rate is not None or self.threshold is not None):
+            raise usage_error("--fdr says what is odd, as --rate and --threshold do: give one of them")
+        if self.fdr is not None and self.against == "data":
+            raise usage_error("--fdr compares rows with those that were learned: leave out --against")
+        if self.only_odd and self.rate is None and self.threshold is None and self.fdr is None:
+            raise usage_error("--only-odd needs --rate, --fdr or --threshold, which say what is odd")
         if self.against not in (None, "learned", "data"):
             raise usage_error(f"--against must be learned or data, got {self.against!r}")
 

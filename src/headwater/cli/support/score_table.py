@@ -19,6 +19,7 @@ from headwater.cli.support.output_files import check_output
 from headwater.cli.support.progress import print_left_out, progress_bar, share_of_bytes_read
 from headwater.cli.support.reason_columns import check_explains, reason_columns
 from headwater.cli.support.row_scores import RowAnswers, make_scorer
+from headwater.cli.support.score_judge import NO_TARGET, Judge, find_judge, refuse_discovery_rate
 from headwater.cli.support.score_options import ScoreOptions
 from headwater.cli.support.score_reference import Reference, history_reference, sample_scores
 from headwater.cli.support.tables import format_for, table_writer
@@ -29,8 +30,6 @@ from headwater.io.row_collection import select_rows
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
     from headwater.io.stream import Stream
-
-NO_TARGET = "only with the target, whose density is the score"
 
 
 @dataclass
@@ -59,9 +58,14 @@ def write_scores(
     traits = type(model)._traits
     left_empty = None if traits.chained or traits.takes_sequences else "drop"  # rows that cannot be scored have empty values
     stream = reading.with_gaps(model, left_empty).open_stream(data, like=model, keep=options.kept_columns)
-    reference = _find_reference(model, stream, options, messages, data)
+    judge = _find_judge(model, stream, options, data)
+    reference = _find_reference(model, stream, options, messages, data, judge is not None)
     threshold = options.threshold
-    if options.rate is not None:
+    if judge is not None:
+        if options.rate is not None and (warning := judge.rate_warning()):
+            print_message(warning)
+        threshold = judge.model.threshold(judge.rate) if 0.0 < judge.rate < 1.0 else None
+    elif options.rate is not None:
         assert reference is not None
         threshold = reference.threshold(options.rate)
         if warning := reference.rate_warning(options.rate):
@@ -74,7 +78,10 @@ def write_scores(
             complete = _complete_rows(chunk)
             scored = chunk if complete is None else select_rows(chunk, complete)
             answers = answer(scored)
-            columns = _score_columns(answers, options, reference, threshold, type(model)._traits.measure)
+            fixed = threshold if judge is None else None
+            columns = _score_columns(answers, options, reference, fixed, type(model)._traits.measure)
+            if judge is not None:
+                columns |= judge.columns(scored)
             if options.explain:
                 columns |= reason_columns(model, scored, np.asarray(columns["odd"]) if options.only_odd else None)
             write(_lines(chunk, answers, columns, complete, options, totals))
@@ -92,8 +99,8 @@ def write_scores(
                 "rows_left_out": stream.rows_left_out,
                 "mean_score": totals.score / totals.scored if totals.scored else math.nan,
                 "threshold": threshold,
-                "odd": totals.odd if threshold is not None else None,
-                "against": None if reference is None else reference.origin,
+                "odd": totals.odd if threshold is not None or judge is not None else None,
+                "against": "learned" if judge is not None else None if reference is None else reference.origin,
             }
         )
 
@@ -123,11 +130,29 @@ def _lines(
     return lines
 
 
+def _find_judge(model: StreamingEstimator, stream: Stream, options: ScoreOptions, data: Sequence[str]) -> Judge | None:
+    """Return what says which rows are odd by their p-values, if that is asked for and the model knows it."""
+    if options.fdr is not None:
+        refuse_discovery_rate(model)
+        if "-" in data:
+            raise usage_error("--fdr needs all rows before it decides: write the input to a file first, or give --rate")
+        judge = find_judge(model, 0.0)
+        return None if judge is None else judge.at_discovery_rate(options.fdr, whole_sequences(model, stream))
+    if options.rate is None or options.against == "data":
+        return None
+    return find_judge(model, options.rate)
+
+
 def _find_reference(
-    model: StreamingEstimator, stream: Stream, options: ScoreOptions, messages: MessageOptions, data: Sequence[str]
+    model: StreamingEstimator,
+    stream: Stream,
+    options: ScoreOptions,
+    messages: MessageOptions,
+    data: Sequence[str],
+    judged: bool = False,
 ) -> Reference | None:
     """Return the scores that rows are compared with, if any are needed: those the model kept, or those of the data."""
-    if options.rate is None and not options.rank:
+    if (options.rate is None or judged) and not options.rank:
         return None
     known = history_reference(model) if options.against != "data" else None
     if known is not None:

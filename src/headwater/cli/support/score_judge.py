@@ -1,0 +1,75 @@
+"""Which rows of a file are odd, by their p-values among the rows that the model has learned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.cli.support.failures import usage_error
+from headwater.core.chunk import Chunk
+
+if TYPE_CHECKING:
+    from headwater.estimators.base import StreamingEstimator
+
+NO_TARGET = "only with the target, whose density is the score"
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Rows are odd whose p-value is at most `rate`."""
+
+    model: StreamingEstimator
+    rate: float
+
+    def rate_warning(self) -> str:
+        """Return a sentence if the rate is too small for the number of scores, or an empty text."""
+        known = self.model._score_sketch().rows
+        if self.rate <= 0.0 or self.rate * known >= 1.0:
+            return ""
+        return f"note: --rate {self.rate:g} is finer than the {known:,.0f} usual scores that are known: a fitted tail decides"
+
+    def columns(self, chunk: Chunk) -> dict[str, object]:
+        """Return the anomaly score of each row, its p-value, and whether it is odd."""
+        if not len(chunk):
+            return {"anomaly_score": np.empty(0), "pvalue": np.empty(0), "odd": np.empty(0, dtype=bool)}
+        scores, pvalues = (_ask(getattr(self.model, name), chunk) for name in ("anomaly_score", "anomaly_pvalue"))
+        return {"anomaly_score": scores, "pvalue": pvalues, "odd": np.asarray(pvalues <= self.rate)}
+
+    def at_discovery_rate(self, level: float, chunks: Iterable[Chunk]) -> Judge:
+        """Return a judge of these rows, of those called odd at most `level` are usual on average (Benjamini and Hochberg)."""
+        from headwater.policies.testing import benjamini_hochberg
+
+        pvalues = [_ask(self.model.anomaly_pvalue, chunk) for chunk in chunks if len(chunk)]
+        known = np.concatenate(pvalues) if pvalues else np.empty(0)
+        odd = benjamini_hochberg(known, level)
+        return replace(self, rate=float(known[odd].max()) if odd.any() else -1.0)
+
+
+def find_judge(model: StreamingEstimator, rate: float) -> Judge | None:
+    """Return the judge of a model that knows how odd the rows were that it has learned; None of others, and of sequences."""
+    if type(model)._traits.chained or not hasattr(model, "anomaly_pvalue"):
+        return None
+    try:
+        model._score_sketch()
+    except ValueError:
+        return None
+    return Judge(model, rate)
+
+
+def refuse_discovery_rate(model: StreamingEstimator) -> None:
+    """Refuse a false discovery rate of a model without p-values."""
+    if find_judge(model, 0.0) is None:
+        raise usage_error("--fdr needs the scores of rows that were learned, which this model has not kept: use --rate")
+
+
+def _ask(method: Callable[..., Any], chunk: Chunk) -> NDArray[np.float64]:
+    if chunk.y is None and type(method.__self__)._traits.target_columns:
+        raise ValueError(f"rows can be called odd {NO_TARGET}")
+    taken = signature(method).parameters
+    given = {name: chunk[name] for name in chunk.keys() if name in taken}  # noqa: SIM118
+    return np.asarray(method(**given), dtype=np.float64)
