@@ -147,3 +147,14 @@ def test_whole_numbers_of_a_table_make_no_thin_component():
     assert free.score(ROWS) > mixed.score(ROWS) + 1.0 and free.resolution_["x0"] == 0.0
     with pytest.raises(ValueError, match="cells=True"):
         free.score_samples(ROWS, cells=True)
+
+
+@pytest.mark.parametrize("scale_columns", [True, False])
+def test_steps_may_be_far_beyond_the_spread_of_a_column(scale_columns, tmp_path):
+    """Columns are measured in steps, then; in units of their spread no file could hold the steps."""
+    rows = np.random.default_rng(0).normal(size=(300, 3)) * np.array([1e-120, 1e-60, 1.0])
+    learned = model(n_components=2, resolution=0.1, scale_columns=scale_columns).partial_fit(rows)
+    learned.save(tmp_path / "steps.hw")
+    again = hw.load(tmp_path / "steps.hw")
+    np.testing.assert_array_equal(again.score_samples(rows), learned.score_samples(rows))
+    np.testing.assert_allclose(np.diagonal(again.covariances_, axis1=1, axis2=2)[:, :2], 0.1**2 / 12, rtol=0.2)

@@ -41,6 +41,7 @@ from headwater.kernels.parallel import one_blas_thread
 
 NOISE_ROWS = 3.0  # degrees of freedom of the prior of the noise, as of diagonal covariances
 FARTHEST = 1e300  # a squared distance, beyond which all rows are as far
+LARGEST_FACTOR = 1e110  # an expected factor, in units of its deviation; beyond, sums of products with rows overflow
 SMALL_PRODUCT = 8192  # multiplications below which no library uses threads
 
 
@@ -179,6 +180,7 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
         for k in range(self.n_components):
             shares, unwhiten = responsibilities[:, k], parameters.unwhiten[k]
             factors = (centred - parameters.means[k]) @ (parameters.whiten[k].T @ unwhiten.T)
+            np.clip(factors, -LARGEST_FACTOR, LARGEST_FACTOR, out=factors)
             weighted = shares[:, None] * factors
             found.cross[k] = centred.T @ weighted
             found.factor_first[k] = weighted.sum(axis=0)

@@ -14,6 +14,7 @@ from headwater.families.factor_records import (
 )
 
 LEAST_SECOND = 1e-10  # of the size of the factors, which keeps their sums of squares invertible
+SMALLEST_SECOND = 1e-290  # of components that have hardly a row; inverses of smaller ones overflow
 LEAST_NOISE = 1e-200
 LEAST_RATIO = 1e-12  # of the noise of a column to the variance that factors explain
 OVERSAMPLED = 5  # columns more than factors, of the subspace iteration
@@ -49,7 +50,7 @@ def read_mode(prior: FactorPrior, totals: FactorStatistics) -> FactorParameters:
 def _inverses(matrices: Array) -> Array:
     """Inverses of sums of squares (K, q, q), none of whose directions is less than a tiny part of all."""
     values, vectors = np.linalg.eigh(matrices)
-    least = LEAST_SECOND * np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-300)
+    least = np.maximum(LEAST_SECOND * np.abs(values).max(axis=1, keepdims=True), SMALLEST_SECOND)
     return np.einsum("kqr,kr,ksr->kqs", vectors, 1.0 / np.maximum(values, least), vectors)
 
 

@@ -45,17 +45,17 @@ class ScaledGaussian(Gaussian):
 
     def prior(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianPrior:
         """The user's prior, completed, in units of the columns."""
-        units = _units(geometry)
+        steps = settle_steps(self.resolution, batch.X)
+        units = _units(geometry, steps)
         own = self
         if self.mean_prior is not None:
             own = replace(own, mean_prior=(self.mean_prior - geometry.origin) / units)
         if self.covariance_prior is not None and not self.spherical:
             own = replace(own, covariance_prior=self._squared(np.asarray(self.covariance_prior, dtype=float), 1.0 / units))
-        steps = settle_steps(self.resolution, batch.X)
         if steps is not None:
             own = replace(own, resolution=steps / units)
         found = super(ScaledGaussian, own).prior(
-            _in_units(geometry), _to_units(batch, geometry.origin, units), responsibilities
+            _in_units(geometry, units), _to_units(batch, geometry.origin, units), responsibilities
         )
         return replace(found, origin=geometry.origin, units=units)
 
@@ -63,7 +63,7 @@ class ScaledGaussian(Gaussian):
         self, prior: GaussianPrior, parameters: GaussianParameters, weights: Array, geometry: Geometry
     ) -> GaussianPrior:
         """Empirical Bayes, in units of the columns."""
-        return super().refine_prior(prior, parameters, weights, _in_units(geometry))
+        return super().refine_prior(prior, parameters, weights, _in_units(geometry, prior.units))
 
     # Readouts
 
@@ -150,7 +150,7 @@ class ScaledGaussian(Gaussian):
 
     def collect_seeds(self, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianStatistics:
         """Statistics of rows whose responsibilities are known."""
-        entered = _to_units(batch, geometry.origin, _units(geometry))
+        entered = _to_units(batch, geometry.origin, _units(geometry, settle_steps(self.resolution, batch.X)))
         return super().collect_seeds(replace(geometry, origin=np.zeros_like(geometry.origin)), entered, responsibilities)
 
     def climb(
@@ -255,13 +255,14 @@ class ScaledGaussian(Gaussian):
         return second * (units[:, None] * units if self.kind.matrix else units**2)
 
 
-def _units(geometry: Geometry) -> Array:
-    """Standard deviations of the columns; 1 for a constant one."""
-    return np.sqrt(np.where(geometry.spread > 0.0, geometry.spread, 1.0))
+def _units(geometry: Geometry, steps: Array | None) -> Array:
+    """Standard deviations of the columns, or the steps that they are rounded to if those are larger; 1 for a constant one."""
+    units = np.sqrt(np.where(geometry.spread > 0.0, geometry.spread, 1.0))
+    return units if steps is None else np.maximum(units, steps)
 
 
-def _in_units(geometry: Geometry) -> Geometry:
-    return replace(geometry, origin=np.zeros_like(geometry.origin), spread=geometry.spread / _units(geometry) ** 2)
+def _in_units(geometry: Geometry, units: Array) -> Geometry:
+    return replace(geometry, origin=np.zeros_like(geometry.origin), spread=geometry.spread / units**2)
 
 
 def _to_units(batch: Batch, origin: Array, units: Array) -> Batch:

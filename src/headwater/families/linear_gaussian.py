@@ -31,6 +31,7 @@ from headwater.families.linear_gaussian_belief import (
     expected_log_determinant,
     lower_factor,
     precision_root,
+    solve_normal_equations,
 )
 from headwater.families.soundness import MOST_ROWS, NO_PARAMETERS, NO_PRIOR, exceeds, has_indefinite
 
@@ -129,9 +130,10 @@ class LinearGaussian(Family[LinearGaussianPrior, LinearGaussianStatistics, Linea
         """Return precision (K, q, q) and mean (K, d, q) of the coefficients, degrees of freedom (K,) and scale (K, d, d)."""
         q, cross = len(prior.precision), 0.5 * (totals.cross + np.swapaxes(totals.cross, 1, 2))
         precision = prior.precision + cross[:, :q, :q]
-        mean = np.swapaxes(np.linalg.solve(precision, cross[:, :q, q:]), 1, 2)
+        mean = np.swapaxes(solve_normal_equations(precision, cross[:, :q, q:]), 1, 2)
         # Of a sum of squares that rounding made smaller than nothing only the prior is left.
-        rest = cross[:, q:, q:] - mean @ precision @ np.swapaxes(mean, 1, 2)
+        shared = mean @ cross[:, :q, q:]
+        rest = cross[:, q:, q:] - shared - np.swapaxes(shared, 1, 2) + mean @ precision @ np.swapaxes(mean, 1, 2)
         values, vectors = np.linalg.eigh(0.5 * (rest + np.swapaxes(rest, 1, 2)))
         rest = (vectors * np.maximum(values, 0.0)[:, None]) @ np.swapaxes(vectors, 1, 2)
         return precision, mean, prior.dof + totals.count, prior.scale + rest
@@ -140,7 +142,7 @@ class LinearGaussian(Family[LinearGaussianPrior, LinearGaussianStatistics, Linea
         precision, mean, dof, scale = self.belief(prior, totals)
         d, q = self.n_targets, len(prior.precision)
         rows = dof + (d + 1.0 + q if name == "mode" else 0.0)
-        covariance = scale / rows[:, None, None]
+        covariance = scale / np.maximum(rows, FLAT)[:, None, None]  # the mean of a flat belief of few rows is none
         if name == "mode":
             covariance = covariance + np.diag(prior.floor)
         factor = precision_root(covariance)

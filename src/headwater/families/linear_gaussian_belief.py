@@ -11,6 +11,9 @@ from headwater.core.statistics import Array
 from headwater.families.components import ComponentStatistics
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
+ROUNDING = 1e-14  # least eigenvalue of correlations, below which inputs are collinear
+RIDGE = 1e-12  # what is added to their correlations
+LEAST_ROOT = 1e-150  # whose square is a number
 
 
 @dataclass(frozen=True)
@@ -49,13 +52,38 @@ class LinearGaussianParameters:
     leverage: Array
 
 
+def _in_units(matrices: Array) -> tuple[Array, Array]:
+    """Return symmetric matrices (K, q, q) with ones on their diagonals, and the roots (K, q) that they were divided by."""
+    roots = np.sqrt(np.maximum(np.diagonal(matrices, axis1=1, axis2=2), 0.0))
+    roots = np.where(roots > LEAST_ROOT, roots, LEAST_ROOT)
+    return matrices / roots[:, :, None] / roots[:, None, :], roots
+
+
+def solve_normal_equations(matrices: Array, moments: Array) -> Array:
+    """Return the solutions (K, q, d) for matrices (K, q, q); inputs that are collinear but for rounding are shrunk."""
+    units, roots = _in_units(matrices)
+    collinear = np.linalg.eigvalsh(units)[:, 0] < ROUNDING
+    units[collinear] += RIDGE * np.eye(units.shape[1])
+    return np.asarray(np.linalg.solve(units, moments / roots[:, :, None]) / roots[:, :, None])
+
+
 def lower_factor(matrices: Array) -> Array:
     """Return Cholesky factors of symmetric matrices (K, q, q); what rounding has made negative is left out."""
-    size = np.maximum(np.trace(matrices, axis1=1, axis2=2), 1e-300)[:, None, None] / matrices.shape[1]
     try:
         return np.asarray(np.linalg.cholesky(matrices))
     except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.cholesky(matrices + 1e-10 * size * np.eye(matrices.shape[1])))
+        units, roots = _in_units(matrices)
+        return np.asarray(roots[:, :, None] * np.linalg.cholesky(units + 1e-10 * np.eye(units.shape[1])))
+
+
+def inverses(matrices: Array) -> Array:
+    """Return the inverses of symmetric matrices (K, q, q), as far as rounding lets them have one."""
+    return solve_normal_equations(matrices, np.broadcast_to(np.eye(matrices.shape[1]), matrices.shape))
+
+
+def log_determinants(matrices: Array) -> Array:
+    """Return the logarithms (K,) of the determinants of positive definite matrices."""
+    return np.asarray(2.0 * np.log(np.diagonal(lower_factor(matrices), axis1=1, axis2=2)).sum(axis=1))
 
 
 def precision_root(covariances: Array) -> Array:
@@ -67,21 +95,22 @@ def expected_log_determinant(dof: Array, scale: Array) -> Array:
     """Return E log |precision| (K,) of inverse-Wishart beliefs about the covariance."""
     d = scale.shape[1]
     halves = digamma(0.5 * (dof[:, None] - np.arange(d))).sum(axis=1)
-    return np.asarray(halves + d * np.log(2.0) - np.linalg.slogdet(scale)[1])
+    return np.asarray(halves + d * np.log(2.0) - log_determinants(scale))
 
 
 def belief_divergence(prior: LinearGaussianPrior, precision: Array, mean: Array, dof: Array, scale: Array) -> float:
     """Return KL(belief || prior), summed over the components."""
     d, q = scale.shape[1], len(prior.precision)
-    noise = dof[:, None, None] * np.linalg.inv(scale)  # expected precision
-    spread = np.einsum("ij,kji->k", prior.precision, np.linalg.inv(precision))
-    logs = np.linalg.slogdet(precision)[1] - np.linalg.slogdet(prior.precision)[1]
+    inverse_scale = inverses(scale)
+    noise = dof[:, None, None] * inverse_scale  # expected precision
+    spread = np.einsum("ij,kji->k", prior.precision, inverses(precision))
+    logs = log_determinants(precision) - np.linalg.slogdet(prior.precision)[1]
     away = np.einsum("kij,kjl,lm,kim->k", noise, mean, prior.precision, mean)
     found = 0.5 * (d * (spread - q + logs) + away)
     before, after = prior.dof, dof
     gammas = np.array([multigammaln(0.5 * one, d) for one in after]) - float(multigammaln(0.5 * before, d))
     halves = digamma(0.5 * (after[:, None] - np.arange(d))).sum(axis=1)
     wishart = 0.5 * (after - before) * halves - gammas
-    wishart += 0.5 * before * (np.linalg.slogdet(scale)[1] - np.linalg.slogdet(prior.scale)[1])
-    wishart += 0.5 * after * (np.einsum("ij,kji->k", prior.scale, np.linalg.inv(scale)) - d)
+    wishart += 0.5 * before * (log_determinants(scale) - np.linalg.slogdet(prior.scale)[1])
+    wishart += 0.5 * after * (np.einsum("ij,kji->k", prior.scale, inverse_scale) - d)
     return float((found + wishart).sum())
