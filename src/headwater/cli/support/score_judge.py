@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,14 +37,14 @@ class Judge:
         """Return the anomaly score of each row, its p-value, and whether it is odd."""
         if not len(chunk):
             return {"anomaly_score": np.empty(0), "pvalue": np.empty(0), "odd": np.empty(0, dtype=bool)}
-        scores, pvalues = (_ask(getattr(self.model, name), chunk) for name in ("anomaly_score", "anomaly_pvalue"))
+        scores, pvalues = (_ask(self.model, name, chunk) for name in ("anomaly_score", "anomaly_pvalue"))
         return {"anomaly_score": scores, "pvalue": pvalues, "odd": np.asarray(pvalues <= self.rate)}
 
     def at_discovery_rate(self, level: float, chunks: Iterable[Chunk]) -> Judge:
         """Return a judge of these rows, of those called odd at most `level` are usual on average (Benjamini and Hochberg)."""
         from headwater.policies.testing import benjamini_hochberg
 
-        pvalues = [_ask(self.model.anomaly_pvalue, chunk) for chunk in chunks if len(chunk)]
+        pvalues = [_ask(self.model, "anomaly_pvalue", chunk) for chunk in chunks if len(chunk)]
         known = np.concatenate(pvalues) if pvalues else np.empty(0)
         odd = benjamini_hochberg(known, level)
         return replace(self, rate=float(known[odd].max()) if odd.any() else -1.0)
@@ -67,9 +67,11 @@ def refuse_discovery_rate(model: StreamingEstimator) -> None:
         raise usage_error("--fdr needs the scores of rows that were learned, which this model has not kept: use --rate")
 
 
-def _ask(method: Callable[..., Any], chunk: Chunk) -> NDArray[np.float64]:
-    if chunk.y is None and type(method.__self__)._traits.target_columns:
+def _ask(model: StreamingEstimator, name: str, chunk: Chunk) -> NDArray[np.float64]:
+    """Return what a method of the model says of the rows of a chunk."""
+    if chunk.y is None and type(model)._traits.target_columns:
         raise ValueError(f"rows can be called odd {NO_TARGET}")
+    method = getattr(model, name)
     taken = signature(method).parameters
     given = {name: chunk[name] for name in chunk.keys() if name in taken}  # noqa: SIM118
     return np.asarray(method(**given), dtype=np.float64)
