@@ -340,6 +340,18 @@ def test_streams_of_counts_that_add_grow(algorithm, tmp_path):
     assert auto(algorithm=algorithm).fit(late).n_components_ == 4
 
 
+def test_a_reader_goes_on_with_growth_that_the_stream_could_not_pay_for():
+    """Of clusters that come late a search on the way finds as many as its budget allows; the others are found on reading."""
+    rng = np.random.default_rng(1)
+    centres = rng.normal(scale=6.0, size=(6, 4))
+    labels = np.concatenate([rng.integers(3, size=8000), rng.integers(6, size=16_000)])
+    rows = centres[labels] + rng.normal(size=(len(labels), 4))
+    model = hw.GaussianMixture("auto", random_state=0)
+    for at in range(0, len(rows), 1000):
+        model.partial_fit(rows[at : at + 1000])
+    assert model._state.model.n_components < 6 == model.n_components_
+
+
 # Errors, and what they leave unchanged
 
 

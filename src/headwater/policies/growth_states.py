@@ -93,8 +93,10 @@ def find_grown_start(model: Mixture, batch: Batch, key: int, settings: StartSett
     return replace(start, parameters=end.parameters, summary=end.summary)
 
 
-def regrow(plan: Plan, stream: Stream, on_the_way: bool) -> Stream:
-    """Return a finalized stream that has grown, or lost components, on its reservoir rows, at a bounded cost.
+def regrow(plan: Plan, stream: Stream, on_the_way: bool) -> tuple[Stream, bool]:
+    """Return a finalized stream that has grown, or lost components, on its reservoir rows, and whether it had to end too soon.
+
+    On the way of a stream the cost is bounded, and what it does not allow is left to the next search, or to a reader.
 
     The statistics of components that stay are kept; those of others are estimated from the reservoir.
     """
@@ -113,7 +115,7 @@ def regrow(plan: Plan, stream: Stream, on_the_way: bool) -> Stream:
     stage, steps = grow_components(ground, Stage(model, base.prior, standing), rng, budget, stream.rows)
     growth = growth.after(steps, budget.spent if np.isfinite(allowed) else 0.0)
     if not any(step.accepted for step in steps):
-        return replace(stream, base=base.with_record(GROWTH, growth))
+        return replace(stream, base=base.with_record(GROWTH, growth)), budget.short
     after, parameters = stage.model, stage.reached.parameters
     prior = after.refine_prior(stage.prior, parameters, after.family.geometry(some.propose))
     transfer = Transfer(model, after, stream.parameters, parameters, prior, n_threads)
@@ -126,7 +128,7 @@ def regrow(plan: Plan, stream: Stream, on_the_way: bool) -> Stream:
     rows = np.flatnonzero(reservoir.places < base.progress.rows_seen)
     base = replace(transfer.restate_base(base, batch, rows), prior=prior).with_record(GROWTH, growth)
     stream = replace(stream, model=after, base=base, parameters=parameters, statistics=statistics)
-    return stream.with_record(REFINEMENT, record)
+    return stream.with_record(REFINEMENT, record), budget.short
 
 
 COMMON_SIZE = 8  # components that warm-up and reservoir are sized for, if their number is to be found

@@ -108,15 +108,17 @@ class SearchContext:
 
 @dataclass
 class Budget:
-    """What may be spent, and what was."""
+    """What may be spent, what was, and whether it fell short of what was wanted."""
 
     allowed: float
     spent: float = 0.0
+    short: bool = False
 
     def pay(self, rows: float) -> None:
         self.spent += rows
 
     def affords(self, rows: float) -> bool:
+        self.short |= self.spent + rows > self.allowed
         return self.spent + rows <= self.allowed
 
     def passes(self, rows: int) -> int:

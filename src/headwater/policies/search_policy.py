@@ -81,10 +81,13 @@ class SearchPolicy(Policy, Restates):
         allowed = record.allowance(stream.rows, plan.warm_up_rows)
         if DRIFT in before.records and before.records[DRIFT].alarms:
             allowed += DRIFT_LOOKS * stream.rows
+        short = False
         if grows(plan):
-            stream = grow_stream(plan, finalize(plan, stream), on_the_way=True)
+            stream, short = grow_stream(plan, finalize(plan, stream), on_the_way=True)
         if allowed > 0.0 and worth_searching(plan, stream, allowed):
             stream = refine_stream(plan, finalize(plan, stream), allowed)
+        if short:  # a reader goes on with it
+            stream = stream.with_record(REFINEMENT, replace(stream.records[REFINEMENT], rows=record.rows))
         return schedule_search(plan, stream)
 
     def on_read(self, plan: Plan, stream: Stream) -> Stream:
@@ -97,7 +100,7 @@ class SearchPolicy(Policy, Restates):
         if not worth_searching(plan, stream):
             return stream
         if grows(plan):
-            stream = grow_stream(plan, stream)
+            stream, _ = grow_stream(plan, stream)
         return refine_stream(plan, stream, READ_LOOKS * stream.rows + START_LOOKS * plan.warm_up_rows, thorough=True)
 
     def search_at_hand(self, plan: Plan, stream: Stream) -> Stream:
@@ -247,18 +250,18 @@ def refine_stream(plan: Plan, stream: Stream, allowed: float, thorough: bool = F
     return after
 
 
-def grow_stream(plan: Plan, stream: Stream, on_the_way: bool = False) -> Stream:
-    """Return a finalized stream with the number of components that its reservoir rows prefer."""
+def grow_stream(plan: Plan, stream: Stream, on_the_way: bool = False) -> tuple[Stream, bool]:
+    """Return a finalized stream with the number of components that its reservoir rows prefer, and whether it ended too soon."""
     if len(stream.records[RESERVOIR]) == 0:
-        return stream
+        return stream, False
     with one_blas_thread():
-        after = regrow(plan, stream, on_the_way)
+        after, short = regrow(plan, stream, on_the_way)
     if after.parameters is stream.parameters:
-        return after
+        return after, short
     moved = after if plan.holds(after) else refresh(plan, after)
     for policy in plan.hooks(moved).policies:
         moved = policy.after_move(plan, stream, moved)
-    return moved
+    return moved, short
 
 
 def align_references(plan: Plan, streams: list[Stream]) -> list[Stream]:
