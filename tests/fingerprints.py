@@ -26,6 +26,7 @@ import every_model
 import law_table
 import llvmlite.binding
 import numpy as np
+from law_rows import rows_for
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -134,7 +135,7 @@ def _learn(model, chunks):
 
 def law_case(model):
     """Return digests of one row of the law table: after a stream in chunks, after `fit`, after `update`, and merged."""
-    rows = law_table.rows_for(model).copy()
+    rows = rows_for(model).copy()
     target = isinstance(model, hw.RegressionMixture)
     whole = (rows[:, :-1], rows[:, -1]) if target else (rows,)
     ends = [*(int(cut * len(rows)) for cut in CUTS), len(rows)]
@@ -167,7 +168,7 @@ def kind_case(kind):
 
 def race_case(model):
     """Return digests of a model that finds its number of components."""
-    rows = law_table.rows_for(model).copy()
+    rows = rows_for(model).copy()
     found = clone(model).set_params(n_components="auto")
     for start in range(0, 400, 80):
         found.partial_fit(rows[start : start + 80])

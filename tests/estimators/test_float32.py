@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from law_table import directions
+from law_rows import directions
 from sklearn.base import clone
 
 import headwater as hw

@@ -6,6 +6,7 @@ from begun_models import BEGUN_MODELS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from law_rows import SparseFed, rows, rows_for
 from law_table import (
     ANALYSER_MODELS,
     ARRIVAL_MODELS,
@@ -33,10 +34,7 @@ from law_table import (
     STUDENT_MODELS,
     SWITCHING_CHAINS,
     TOPIC_MODELS,
-    SparseFed,
     is_matching,
-    rows,
-    rows_for,
 )  # fmt: skip
 from sklearn.base import clone
 
