@@ -13,22 +13,21 @@ density), the shape is the best of that integral: log(a n) - digamma(a n) is add
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, polygamma
 
-from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
-from headwater.families.columns import PRIOR_ROWS, ColumnFamily, column_means, fill_gaps, mark_gaps
-from headwater.families.components import ComponentStatistics, sum_rows
-from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
+from headwater.families.columns import PRIOR_ROWS, column_means, mark_gaps
+from headwater.families.components import ComponentStatistics
+from headwater.families.conditional_law import Places
 from headwater.families.geometry import RowGeometry
-from headwater.families.log_normal import find_record_problem, log_values
 from headwater.families.positive_entries import GammaEntries
-from headwater.families.wide_law import WideLaw, log_positive, sample_positive
+from headwater.families.skewed_columns import PositiveColumns, log_values
 
 LEAST_SHAPE, MOST_SHAPE = 1e-3, 1e8
 LEAST_VALUE = 1e-300  # a smaller one is drawn as this
@@ -67,30 +66,14 @@ class GammaParameters:
 
 
 @dataclass(frozen=True)
-class GammaColumns(ColumnFamily[GammaColumnsPrior, GammaStatistics, GammaParameters]):
+class GammaColumns(PositiveColumns[GammaColumnsPrior, GammaStatistics, GammaParameters]):
     """The family."""
 
     n_components: int
     prior_rows: float = PRIOR_ROWS
 
-    @property
-    def readouts(self) -> frozenset[str]:
-        return super().readouts | {"predictive"}
-
-    @property
-    def stream_readout(self) -> StreamReadout:
-        """Means stream best, as for the other columns that are not Gaussian."""
-        return "mean"
-
-    def zeros(self, width: int) -> GammaStatistics:
-        shape = (self.n_components, width)
-        return GammaStatistics.of(np.zeros(self.n_components), np.zeros(shape), np.zeros(shape), np.zeros(shape))
-
-    def n_parameters(self, width: int) -> int:
-        return 2 * self.n_components * width
-
-    def seed_view(self, X: Matrix) -> Array:
-        return fill_gaps(log_values(X))
+    statistics = GammaStatistics
+    positive: ClassVar = {GammaColumnsPrior: ("rows", "mean"), GammaParameters: ("shapes", "rates")}
 
     def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> GammaColumnsPrior:
         values = mark_gaps(batch.X)
@@ -99,8 +82,7 @@ class GammaColumns(ColumnFamily[GammaColumnsPrior, GammaStatistics, GammaParamet
         gap = np.log(mean) - np.where(seen, column_means(batch, log_values(values)), 0.0)
         least, most = float(_gap(MOST_SHAPE / 1e4)), float(_gap(LEAST_SHAPE))
         guess = np.where(gap > least, np.minimum(gap, most), _gap(1.0))  # values that are all alike say nothing of their spread
-        rows = np.full((self.n_components, len(mean)), self.prior_rows)
-        return GammaColumnsPrior(rows, *(np.array(np.broadcast_to(one, rows.shape)) for one in (mean, np.log(mean) - guess)))
+        return GammaColumnsPrior(*self.for_all(self.prior_rows, mean, np.log(mean) - guess))
 
     def log_densities(self, parameters: GammaParameters, X: Matrix) -> Array:
         values, logs = mark_gaps(X), log_values(X)
@@ -115,9 +97,7 @@ class GammaColumns(ColumnFamily[GammaColumnsPrior, GammaStatistics, GammaParamet
     def collect(self, parameters: GammaParameters, X: Matrix, responsibilities: Array) -> GammaStatistics:
         values, logs = mark_gaps(X), log_values(X)
         seen = ~np.isnan(values)
-        values, logs = np.where(seen, values, 0.0), np.where(seen, logs, 0.0)
-        shares = responsibilities.T
-        return GammaStatistics.of(sum_rows(responsibilities), shares @ seen, shares @ values, shares @ logs)
+        return self.sums(responsibilities, seen, np.where(seen, values, 0.0), np.where(seen, logs, 0.0))
 
     def belief(self, prior: GammaColumnsPrior, totals: GammaStatistics) -> tuple[Array, Array, Array]:
         """Return rows, sums and sums of logarithms (K, d) of the belief."""
@@ -158,12 +138,6 @@ class GammaColumns(ColumnFamily[GammaColumnsPrior, GammaStatistics, GammaParamet
             rates = rates * rng.gamma(power - shapes)
         return np.maximum(rng.gamma(shapes) / np.maximum(rates, LEAST_VALUE), LEAST_VALUE)
 
-    def log_wide(self, law: WideLaw, X: Matrix) -> Array:
-        return log_positive(law, X)
-
-    def sample_wide(self, law: WideLaw, rows: int, rng: np.random.Generator) -> Array:
-        return sample_positive(law, rows, rng)
-
     def find_impossible(self, totals: GammaStatistics) -> NDArray[np.bool_]:
         seen, sums = np.maximum(totals.seen, 1e-300), np.maximum(totals.sums, 1e-300)
         most = totals.seen * np.log(sums / seen)  # of the sum of logarithms, by Jensen's inequality
@@ -171,23 +145,10 @@ class GammaColumns(ColumnFamily[GammaColumnsPrior, GammaStatistics, GammaParamet
         wrong = (totals.seen < 0.0) | (totals.sums < 0.0) | ((totals.seen > 1e-9) & (totals.logs > most + slack))
         return np.asarray((totals.count < 0.0) | wrong.any(axis=1))
 
-    def find_problem(self, record: object, width: int) -> str:
-        return find_record_problem(
-            record, (GammaColumnsPrior, ("rows", "mean")), (GammaParameters, ("shapes", "rates"))
-        ) or super().find_problem(record, width)
-
     def entries(self, parameters: GammaParameters, columns: Places) -> GammaEntries:
         """Return the laws (e, K) of entries of these columns; with "predictive" those of the mean parameters."""
         shapes, rates, power = (part.T[columns] for part in (parameters.shapes, parameters.rates, parameters.power))
         return GammaEntries(shapes, np.where(power > 0.0, rates * (power - shapes), rates))
-
-    def conditional(self, parameters: GammaParameters, X: Matrix, missing: Mask) -> ConditionalLaw:
-        """Return the law of missing columns under each component."""
-
-        def law_of(rows: Places, columns: Places) -> GammaEntries:
-            return self.entries(parameters, columns)
-
-        return IndependentColumns(np.where(missing, 1.0, mark_gaps(X)), missing, self.n_components, law_of)
 
 
 def solve_shape(rows: Array, sums: Array, logs: Array, integrated: bool) -> Array:

@@ -8,22 +8,21 @@ of squares) / (prior rows + rows).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
-from headwater.families.columns import PRIOR_ROWS, ColumnFamily, column_means, fill_gaps, mark_gaps
-from headwater.families.components import ComponentStatistics, sum_rows
-from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
+from headwater.families.columns import PRIOR_ROWS, column_means
+from headwater.families.components import ComponentStatistics
+from headwater.families.conditional_law import Places
 from headwater.families.geometry import RowGeometry
 from headwater.families.positive_entries import LogNormalEntries
-from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR
-from headwater.families.wide_law import WideLaw, log_positive, sample_positive
+from headwater.families.skewed_columns import PositiveColumns, log_values
 
 LEAST_VARIANCE = 1e-8  # of the logarithms in the warm-up; with less the column says nothing of how values spread
 UNKNOWN_VARIANCE = 1.0  # which is the guess then: a factor of e
@@ -72,38 +71,21 @@ class LogNormalParameters:
 
 
 @dataclass(frozen=True)
-class LogNormal(ColumnFamily[LogNormalPrior, LogNormalStatistics, LogNormalParameters]):
+class LogNormal(PositiveColumns[LogNormalPrior, LogNormalStatistics, LogNormalParameters]):
     """The family."""
 
     n_components: int
     prior_rows: float = PRIOR_ROWS
 
-    @property
-    def readouts(self) -> frozenset[str]:
-        return super().readouts | {"predictive"}
-
-    @property
-    def stream_readout(self) -> StreamReadout:
-        """Means stream best, as for the other columns that are not Gaussian."""
-        return "mean"
-
-    def zeros(self, width: int) -> LogNormalStatistics:
-        shape = (self.n_components, width)
-        return LogNormalStatistics.of(np.zeros(self.n_components), np.zeros(shape), np.zeros(shape), np.zeros(shape))
-
-    def n_parameters(self, width: int) -> int:
-        return 2 * self.n_components * width
-
-    def seed_view(self, X: Matrix) -> Array:
-        return fill_gaps(log_values(X))
+    statistics = LogNormalStatistics
+    positive: ClassVar = {LogNormalPrior: ("rows", "variance"), LogNormalParameters: ("precisions",)}
 
     def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> LogNormalPrior:
         logs = log_values(batch.X)
         mean = column_means(batch, logs)
         variance = column_means(batch, np.square(logs - mean))
         variance = np.where(variance > LEAST_VARIANCE, variance, UNKNOWN_VARIANCE)
-        rows = np.full((self.n_components, len(mean)), self.prior_rows)
-        return LogNormalPrior(rows, *(np.array(np.broadcast_to(one, rows.shape)) for one in (mean, variance)))
+        return LogNormalPrior(*self.for_all(self.prior_rows, mean, variance))
 
     def log_densities(self, parameters: LogNormalParameters, X: Matrix) -> Array:
         logs = log_values(X)
@@ -120,8 +102,8 @@ class LogNormal(ColumnFamily[LogNormalPrior, LogNormalStatistics, LogNormalParam
     def collect(self, parameters: LogNormalParameters, X: Matrix, responsibilities: Array) -> LogNormalStatistics:
         logs = log_values(X)
         seen = ~np.isnan(logs)
-        logs, shares = np.where(seen, logs, 0.0), responsibilities.T
-        return LogNormalStatistics.of(sum_rows(responsibilities), shares @ seen, shares @ logs, shares @ np.square(logs))
+        logs = np.where(seen, logs, 0.0)
+        return self.sums(responsibilities, seen, logs, np.square(logs))
 
     def belief(self, prior: LogNormalPrior, totals: LogNormalStatistics) -> LogNormalBelief:
         """Return the belief that prior and totals make."""
@@ -169,44 +151,12 @@ class LogNormal(ColumnFamily[LogNormalPrior, LogNormalStatistics, LogNormalParam
             away /= np.sqrt(rng.gamma(power, 1.0 / power))
         return np.exp(np.clip(means + away, -690.0, 345.0))
 
-    def log_wide(self, law: WideLaw, X: Matrix) -> Array:
-        return log_positive(law, X)
-
-    def sample_wide(self, law: WideLaw, rows: int, rng: np.random.Generator) -> Array:
-        return sample_positive(law, rows, rng)
-
     def find_impossible(self, totals: LogNormalStatistics) -> NDArray[np.bool_]:
         seen = np.maximum(totals.seen, 1e-300)
         least = np.square(totals.logs) / seen * (1.0 - 1e-9) - 1e-9 * (1.0 + totals.seen)
         wrong = (totals.seen < 0.0) | (totals.squares < 0.0) | (totals.squares < np.where(totals.seen > 0.0, least, 0.0))
         return np.asarray((totals.count < 0.0) | wrong.any(axis=1))
 
-    def find_problem(self, record: object, width: int) -> str:
-        return find_record_problem(record, (LogNormalPrior, ("rows", "variance")), (LogNormalParameters, ("precisions",))) or (
-            super().find_problem(record, width)
-        )
-
     def entries(self, parameters: LogNormalParameters, columns: Places) -> LogNormalEntries:
         """Return the laws (e, K) of entries of these columns; with "predictive" the normal ones of that scale."""
         return LogNormalEntries(parameters.means.T[columns], 1.0 / np.sqrt(parameters.precisions.T[columns]))
-
-    def conditional(self, parameters: LogNormalParameters, X: Matrix, missing: Mask) -> ConditionalLaw:
-        """Return the law of missing columns under each component."""
-
-        def law_of(rows: Places, columns: Places) -> LogNormalEntries:
-            return self.entries(parameters, columns)
-
-        return IndependentColumns(np.where(missing, 1.0, mark_gaps(X)), missing, self.n_components, law_of)
-
-
-def log_values(X: Matrix) -> Array:
-    """Return the logarithms of positive values; NaN is a gap."""
-    return np.asarray(np.log(mark_gaps(X)))
-
-
-def find_record_problem(record: object, prior: tuple[type, tuple[str, ...]], parameters: tuple[type, tuple[str, ...]]) -> str:
-    """Return what is wrong with a prior or parameters from a file, in which these numbers must be positive."""
-    for (kind, names), sentence in ((prior, NO_PRIOR), (parameters, NO_PARAMETERS)):
-        if isinstance(record, kind) and any(not np.min(getattr(record, name), initial=1.0) > 0.0 for name in names):
-            return sentence
-    return ""

@@ -7,22 +7,22 @@ says how probable it is, so a readout is one step of EM. Priors are Beta and Gam
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, digamma, gammaln
 
-from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
-from headwater.families.columns import PRIOR_ROWS, ColumnFamily, column_means, fill_gaps, mark_gaps
-from headwater.families.components import ComponentStatistics, sum_rows
-from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
+from headwater.families.columns import PRIOR_ROWS, column_means, fill_gaps, mark_gaps
+from headwater.families.components import ComponentStatistics
+from headwater.families.conditional_law import Places
 from headwater.families.geometry import RowGeometry
-from headwater.families.log_normal import find_record_problem
 from headwater.families.poisson import LEAST_RATE
+from headwater.families.skewed_columns import SkewedColumns
 from headwater.families.wide_law import WideLaw, log_counts, sample_counts
 from headwater.families.zero_inflated_entries import ZeroInflatedPoissonEntries
 
@@ -65,32 +65,24 @@ class ZeroInflatedPoissonParameters:
 
 
 @dataclass(frozen=True)
-class ZeroInflatedPoisson(ColumnFamily[ZeroInflatedPoissonPrior, ZeroInflatedPoissonStatistics, ZeroInflatedPoissonParameters]):
+class ZeroInflatedPoisson(
+    SkewedColumns[ZeroInflatedPoissonPrior, ZeroInflatedPoissonStatistics, ZeroInflatedPoissonParameters]
+):
     """The family."""
 
     n_components: int
     prior_rows: float = PRIOR_ROWS
 
-    @property
-    def readouts(self) -> frozenset[str]:
-        return super().readouts | {"predictive"}
-
-    @property
-    def stream_readout(self) -> StreamReadout:
-        """Means stream best, as for other counts."""
-        return "mean"
+    statistics = ZeroInflatedPoissonStatistics
+    positive: ClassVar = {
+        ZeroInflatedPoissonPrior: ("zeros", "others", "shape", "rate"),
+        ZeroInflatedPoissonParameters: ("rates",),
+    }
+    filler = 0.0
 
     @property
     def has_hidden_values(self) -> bool:
         return True
-
-    def zeros(self, width: int) -> ZeroInflatedPoissonStatistics:
-        shape = (self.n_components, width)
-        blank = (np.zeros(shape) for _ in range(3))
-        return ZeroInflatedPoissonStatistics.of(np.zeros(self.n_components), *blank)
-
-    def n_parameters(self, width: int) -> int:
-        return 2 * self.n_components * width
 
     def seed_view(self, X: Matrix) -> Array:
         return np.sqrt(fill_gaps(X))
@@ -101,9 +93,8 @@ class ZeroInflatedPoisson(ColumnFamily[ZeroInflatedPoissonPrior, ZeroInflatedPoi
         zeros = np.clip(ZERO_SHARE * empty, LEAST_GUESS, 1.0 - LEAST_GUESS)
         rates = np.maximum(column_means(batch, values) / (1.0 - zeros), LEAST_RATE)
         rows = self.prior_rows
-        parts = (rows * zeros, rows * (1.0 - zeros), np.maximum(rows * rates, LEAST_RATE), np.full_like(rates, rows))
-        shape = (self.n_components, len(rates))
-        return ZeroInflatedPoissonPrior(*(np.array(np.broadcast_to(part, shape)) for part in parts))
+        shapes = np.maximum(rows * rates, LEAST_RATE)
+        return ZeroInflatedPoissonPrior(*self.for_all(rows * zeros, rows * (1.0 - zeros), shapes, rows))
 
     def log_densities(self, parameters: ZeroInflatedPoissonParameters, X: Matrix) -> Array:
         values, empty = mark_gaps(X), self.log_empty(parameters)
@@ -132,12 +123,10 @@ class ZeroInflatedPoisson(ColumnFamily[ZeroInflatedPoissonPrior, ZeroInflatedPoi
     def collect(
         self, parameters: ZeroInflatedPoissonParameters, X: Matrix, responsibilities: Array
     ) -> ZeroInflatedPoissonStatistics:
-        values, shares = mark_gaps(X), responsibilities.T
-        seen, events = shares @ ~np.isnan(values), shares @ np.where(np.isnan(values), 0.0, values)
-        others = shares @ (values > 0.0)
+        values = mark_gaps(X)
+        found = self.sums(responsibilities, ~np.isnan(values), values > 0.0, np.where(np.isnan(values), 0.0, values))
         chance = np.exp(parameters.log_others + self._log_none(parameters) - self.log_empty(parameters))
-        active = others + chance * np.maximum(seen - others, 0.0)
-        return ZeroInflatedPoissonStatistics.of(sum_rows(responsibilities), seen, active, events)
+        return replace(found, active=found.active + chance * np.maximum(found.seen - found.active, 0.0))
 
     def belief(
         self, prior: ZeroInflatedPoissonPrior, totals: ZeroInflatedPoissonStatistics
@@ -198,21 +187,14 @@ class ZeroInflatedPoisson(ColumnFamily[ZeroInflatedPoissonPrior, ZeroInflatedPoi
         wrong = (totals.active < 0.0) | (totals.events < 0.0) | (totals.active > totals.seen * (1.0 + 1e-9) + 1e-12)
         return np.asarray((totals.count < 0.0) | wrong.any(axis=1))
 
-    def find_problem(self, record: object, width: int) -> str:
-        prior = (ZeroInflatedPoissonPrior, ("zeros", "others", "shape", "rate"))
-        if isinstance(record, ZeroInflatedPoissonParameters) and np.any(record.mass > 0.0):
-            return super().find_problem(record, width)
-        return find_record_problem(record, prior, (ZeroInflatedPoissonParameters, ("rates",))) or super().find_problem(
-            record, width
-        )
-
-    def conditional(self, parameters: ZeroInflatedPoissonParameters, X: Matrix, missing: Mask) -> ConditionalLaw:
-        """Return the law of missing counts under each component; with "predictive" those of the mean rates."""
+    def entries(self, parameters: ZeroInflatedPoissonParameters, columns: Places) -> ZeroInflatedPoissonEntries:
+        """Return the laws (e, K) of entries of these columns; with "predictive" those of the mean rates."""
         predictive = parameters.mass > 0.0
         rates = np.where(predictive, parameters.mass * np.expm1(np.where(predictive, -parameters.rates, 0.0)), parameters.rates)
+        logs = parameters.log_zeros.T[columns], parameters.log_others.T[columns]
+        return ZeroInflatedPoissonEntries(*logs, rates.T[columns])
 
-        def law_of(rows: Places, columns: Places) -> ZeroInflatedPoissonEntries:
-            logs = parameters.log_zeros.T[columns], parameters.log_others.T[columns]
-            return ZeroInflatedPoissonEntries(*logs, rates.T[columns])
-
-        return IndependentColumns(np.where(missing, 0.0, mark_gaps(X)), missing, self.n_components, law_of)
+    def _find_nonpositive(self, record: object) -> str:
+        # With "predictive" what is stored as rates is negative.
+        predictive = isinstance(record, ZeroInflatedPoissonParameters) and np.any(record.mass > 0.0)
+        return "" if predictive else super()._find_nonpositive(record)
