@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,19 +20,11 @@ from headwater.estimators.start_parameters import check_array
 from headwater.estimators.traits import Taken
 from headwater.families.columns import mark_gaps
 
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
-
 
 class ColumnMixture(GapAnswers, FamilyMixture):
     """Base of the mixtures of columns that are independent in each component. Abstract."""
 
     _traits = replace(FamilyMixture._traits, takes_gaps=True)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     def _as_rows(self, X: Rows, learning: bool, anew: bool = False) -> Rows:
         """Return the rows; take note of the names of the columns that a model learns first."""

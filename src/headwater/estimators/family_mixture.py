@@ -126,6 +126,7 @@ class FamilyMixture(MixtureEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = self._positive_only
+        tags.input_tags.allow_nan = self._takes_gaps
         return tags
 
     def _checked(self, X: Taken) -> Matrix:

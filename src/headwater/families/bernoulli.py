@@ -16,7 +16,7 @@ from headwater.core.algorithms import StreamReadout
 from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
-from headwater.families.columns import PRIOR_ROWS, ColumnFamily, column_means, fill_gaps, mark_gaps, split_gaps, spread_guess
+from headwater.families.columns import PRIOR_ROWS, ColumnFamily, column_means, mark_gaps, split_gaps, spread_guess
 from headwater.families.components import ComponentStatistics, sum_rows
 from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
 from headwater.families.discrete_entries import FlagEntries
@@ -75,9 +75,6 @@ class Bernoulli(ColumnFamily[BetaPrior, BernoulliStatistics, BernoulliParameters
 
     def n_parameters(self, width: int) -> int:
         return self.n_components * width
-
-    def seed_view(self, X: Matrix) -> Array:
-        return fill_gaps(X)
 
     def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> BetaPrior:
         means = np.clip(column_means(batch, batch.X), LEAST_GUESS, 1.0 - LEAST_GUESS)

@@ -33,6 +33,10 @@ class ColumnFamily(Family[Prior, Stats, Params]):
     def takes_gaps(self) -> bool:
         return True
 
+    def seed_view(self, X: Matrix) -> Array:
+        """Return rows with the mean of each column in its gaps."""
+        return fill_gaps(X)
+
     def log_densities_with_gaps(self, parameters: Params, X: GappedRows) -> Array:
         return self.log_densities(parameters, X.values)
 
