@@ -7,7 +7,8 @@ DOCS_STAMP := $(VENV)/.installed-docs
 NOTEBOOK_STAMP := $(VENV)/.installed-notebook
 OLDEST := .venv-oldest
 # Each worker keeps to one half of the tests until it has none left, so that hardly a kernel is compiled by both.
-PYTEST := $(PY) -m pytest -n 2 --dist worksteal
+# Tests start processes: without files of bytecode each of them compiles all sources again.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test test-all test-oldest lint package bench papers examples docs docs-quick notebooks guide readme-table pictures clean clean-kernels
