@@ -1,15 +1,22 @@
 """Which combinations of parameters run by default, and who compiles which kernels."""
 
+import gc
 import warnings
 from collections import defaultdict
 from random import Random
 
+import law_table
 import pytest
 
 from headwater.cli.support import kernel_fits
 from headwater.kernels.gaussian import estep_full
 
 WHOLE_RUN = 3000  # tests; fewer need few kernels
+
+
+def pytest_configure(config):
+    """Do not even make the tests of laws that are slow, thousands, where they would be left out."""
+    law_table.WITH_SLOW = "not slow" not in config.option.markexpr
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -41,6 +48,13 @@ def cover(product, random):
 
 
 def pytest_collection_finish(session):
+    """Take all that has been imported out of the sight of the garbage collector, which would go through it again and again."""
+    gc.collect()
+    gc.freeze()
+    share_compilation(session)
+
+
+def share_compilation(session):
     """Where no kernel is compiled yet, let two workers compile different ones, instead of waiting for each other on the way."""
     worker = getattr(session.config, "workerinput", {"workercount": 1})
     if worker["workercount"] != 2 or len(session.items) < WHOLE_RUN or is_compiled(estep_full):

@@ -16,6 +16,8 @@ from law_rows import (
 import headwater as hw
 from headwater.core.algorithms import ALGORITHMS
 
+WITH_SLOW = True  # whether slow tests of laws are made; conftest.py sets it
+
 ALGORITHM_CASES = [
     *(word for word, kind in ALGORITHMS.items() if kind.ways != ("collapsed",)),  # which is for topics
     hw.SimulatedEM(n_samples=3, rao_blackwell=False),

@@ -11,7 +11,7 @@ from headwater.families.gaussian_parameters import make_parameters
 from headwater.kernels import gaussian_dense
 from tests.naive import gaussian as naive
 
-K, WIDTH, ROWS = 64, 64, 300
+K, WIDTH, ROWS = 64, 64, 150
 
 
 def draw(kind, apart, outliers, rng):

@@ -26,7 +26,7 @@ def check_kills(folder, number, kills, seed=0):
 
 
 def test_killed_a_few_times_it_ends_with_the_same_bytes(tmp_path):
-    check_kills(tmp_path, 1000, kills=2)
+    check_kills(tmp_path, 300, kills=2)
 
 
 @pytest.mark.slow

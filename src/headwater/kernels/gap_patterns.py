@@ -7,7 +7,7 @@ each pattern of m gaps, the (m, m) block of R is L D L', with ones on the diagon
 
 import math
 
-from headwater.kernels._jit import helper
+from headwater.kernels._jit import helper, routine
 from headwater.kernels.fastmath import log
 
 LEAST_PIVOT = 1e-14  # of a diagonal that is one: a smaller pivot is rounding
@@ -24,7 +24,7 @@ def count_gaps(missing, row):
     return number
 
 
-@helper
+@routine
 def load_alike(X, missing, listed, start, most, origin, m, block, places, begins):
     """Copy up to `most` listed rows, while they lack m values, into a block about the origin; return rows and patterns.
 
@@ -58,7 +58,7 @@ def load_alike(X, missing, listed, start, most, origin, m, block, places, begins
     return rows, patterns
 
 
-@helper
+@routine
 def decompose_patterns(shape, log_scale, gaps, patterns, m, factors, half, least, pivot, product):
     """Write L and D^-1 of each pattern, half the log-determinant of its precision, and its least pivot.
 
@@ -97,7 +97,7 @@ def decompose_patterns(shape, log_scale, gaps, patterns, m, factors, half, least
                 product[u] = 1.0
 
 
-@helper
+@routine
 def spread_values(values, block, places, m, rows, begins, lanes):
     """Write a value for each column (d,) into the gaps of a block."""
     if lanes == rows:
@@ -128,7 +128,7 @@ def read_gaps(block, places, m, rows, begins, lanes, values):
                     values[a, b] = block[j, b]
 
 
-@helper
+@routine
 def complete_rows(mean, scale, y, block, places, m, rows, begins, lanes):
     """Write mean - scale * y (m, rows) into the gaps of a block."""
     if lanes == rows:
@@ -157,7 +157,7 @@ def widen(each, rows, begins, lanes, values):
                 values[b] = value
 
 
-@helper
+@routine
 def solve_lower(factors, m, rows, begins, lanes, z, taken):
     """Solve L z = z in place for every row, and write z'D^-1 z."""
     for b in range(rows):
@@ -183,7 +183,7 @@ def solve_lower(factors, m, rows, begins, lanes, z, taken):
                     taken[b] += z[a, b] * z[a, b] * times
 
 
-@helper
+@routine
 def solve_upper(factors, m, rows, begins, lanes, z, y):
     """Solve D L' y = z for every row."""
     if lanes == rows:
@@ -219,7 +219,7 @@ def find_floors(weights, at, begins, patterns, least, floor):
         floor[u] = least * weight
 
 
-@helper
+@routine
 def sum_by_pattern(shares, spread, floor, rows, begins, patterns, lanes, places, m, mass, wide, lane, kinds):
     """Add up the shares of the rows of each pattern; return how many are above the floor, and write their lanes and gaps."""
     found = 0
@@ -239,7 +239,7 @@ def sum_by_pattern(shares, spread, floor, rows, begins, patterns, lanes, places,
     return found
 
 
-@helper
+@routine
 def invert_factors(factors, m, some, chosen, roots):
     """Write W = D^-1/2 L^-1 of the chosen patterns, so that W'W is the inverse of the block of R."""
     for a in range(m):
@@ -261,7 +261,7 @@ def invert_factors(factors, m, some, chosen, roots):
                 roots[head + c, i] *= roots[head + a, i]
 
 
-@helper
+@routine
 def add_open_moments(roots, kinds, m, some, shares, wide, narrow, moments, observed, known, value):
     """Add the inverses of blocks of R, `wide` times each, to moments in units of S^-1, and take gaps off the masses.
 

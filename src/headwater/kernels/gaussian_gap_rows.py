@@ -5,7 +5,7 @@ As in gaussian_gaps.py, for a row at a time: P_mm is factorised for each, and th
 
 import math
 
-from headwater.kernels._jit import helper
+from headwater.kernels._jit import helper, routine
 from headwater.kernels.mixture import LOWEST
 
 LOG_2_PI = math.log(2.0 * math.pi)
@@ -121,7 +121,7 @@ def turn(factor, turned):
             turned[j, i] = factor[i, j]
 
 
-@helper
+@routine
 def measure_row(x, gaps, m, order, factor, turned, shift, white, block, root, y):
     """Return the squared distance of what was observed and half the log-determinant of the precision of the gaps.
 
@@ -178,7 +178,7 @@ def column_variance(factor, j, work):
     return total
 
 
-@helper
+@routine
 def complete_moments(x, gaps, m, y, root, inverse, factor, wide, work, filled, square, known):
     """Write what a row says if it came from a component: itself, completed, its second moments and what is known of columns.
 

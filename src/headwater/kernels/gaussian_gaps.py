@@ -14,7 +14,7 @@ of it.
 
 import numpy as np
 
-from headwater.kernels._jit import helper, kernel
+from headwater.kernels._jit import kernel, routine
 from headwater.kernels.fastmath import log
 from headwater.kernels.gap_patterns import (
     SHARED,
@@ -45,7 +45,7 @@ FARTHEST = 1e300  # a squared distance
 DIGITS = 1e4  # by so much squares may be larger than their difference
 
 
-@helper
+@routine
 def measure(factor, shift, block, rows, white, distance):
     """Write w of each row of a block, and its square."""
     for b in range(rows):
@@ -59,7 +59,7 @@ def measure(factor, shift, block, rows, white, distance):
             distance[b] += white[i, b] * white[i, b]
 
 
-@helper
+@routine
 def find_slopes(turned, white, rows, wanted, slopes):
     """Write the slopes of the squared distance in the wanted columns, in units of S: those of F'w."""
     width = turned.shape[0]
@@ -81,7 +81,7 @@ def find_slopes(turned, white, rows, wanted, slopes):
             i += 1
 
 
-@helper
+@routine
 def expect_rows(shares, mean, scale, y, listed, at, places, m, rows, filled):
     """Add to the gaps of rows what a component expects there, times its share."""
     for a in range(m):

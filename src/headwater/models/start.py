@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headwater.models.mixture_records import MixtureParameters
 
 ROWS_PER_COLUMN = 5  # of each component, for a prior that is like the components
-PRIOR_ROUNDS = 4  # of passes and a prior of what they found: thin components need some
+PRIOR_ROUNDS = 4  # of passes and a prior of what they found, at most: thin components need some
 RACE_GAIN = 1e-4  # nats a row that a pass must gain while seeds compete
 LEAST_GAIN = 1e-5  # and after that
 
@@ -96,14 +96,16 @@ def tournament(model: Mixture, batch: Batch, key: int, settings: StartSettings, 
     ends = [ClimbEnd(one, *passes.look(one), 0) for one in leaders]
     stage = patience(final) if len(final) < FEW_ROWS else STAGE_PASSES  # one call of a kernel for each
     best = race(ends, lambda end, some: passes.climb(end.statistics, some, tol), patience(final), tol, stage)
-    found = best.statistics if len(final) == n else None
+    found, before_round = best.statistics if len(final) == n else None, -np.inf
     for _ in range(PRIOR_ROUNDS if plenty else 1):
         if plenty:
             prior = model.refine_prior(prior, best.parameters, geometry)
         passes = PlainPasses(model, settings.readout, prior, batch, n_threads)
         found = passes.look(best.parameters)[0] if found is None else found
         best = passes.climb(found, patience(batch), LEAST_GAIN * geometry.scale)
-        found = best.statistics
+        found, gain, before_round = best.statistics, best.score - before_round, best.score
+        if abs(gain) < LEAST_GAIN * geometry.scale:
+            break
     summary = Summary(found, n, batch.size, best.score * batch.size)
     return Start(prior, best.parameters, summary)
 
