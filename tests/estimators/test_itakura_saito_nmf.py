@@ -13,7 +13,8 @@ import headwater as hw
 from headwater.checks import check_estimator
 from headwater.core.batch import Batch
 from headwater.core.contracts import Inference
-from headwater.models.spectra import Spectra, SpectraParameters, SpectraStatistics
+from headwater.models.spectra import Spectra
+from headwater.models.spectra_records import SpectraParameters, SpectraStatistics
 
 SHAPE = 2.0
 

@@ -11,7 +11,7 @@ from headwater.core.batch import Batch, append_batch, join_batches
 from headwater.core.contracts import chain_of
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.plan import Plan
-from headwater.core.state import Stream
+from headwater.core.state import State, Stream, WarmUp
 from headwater.core.statistics import Array
 from headwater.core.steps import SWEEP_ROWS, Sweep, fold
 
@@ -138,3 +138,18 @@ class SequenceSweepStep:
         statistics, average, n_eff, carry = chain_of(stream.model).sweep_open(*sweep.arguments, known.carry)
         after = sweep.end(plan, stream, statistics, average, n_eff)
         return replace(after, unfolded=OpenRows(carry)), sweep.total
+
+
+def open_rows(state: State) -> OpenRows:
+    """Return what a stream of sequences has begun: nothing in a warm-up."""
+    if isinstance(state, WarmUp):
+        return OpenRows()
+    assert isinstance(state.unfolded, OpenRows)
+    return state.unfolded
+
+
+def close_sequence(state: State, sequence: int) -> State:
+    """Return the state after the end of an open sequence: what comes next is another one."""
+    if isinstance(state, WarmUp):
+        return replace(state, buffer=state.buffer.map(lambda batch: end_sequence(batch, sequence)))
+    return replace(state, unfolded=open_rows(state).close(sequence))

@@ -6,7 +6,7 @@ import logging
 import numbers
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
@@ -25,6 +25,7 @@ from headwater.diagnostics.health_counts import ChainChecks
 from headwater.diagnostics.health_evidence import ComponentChecks, Evidence
 from headwater.diagnostics.health_gaps import gap_findings
 from headwater.estimators.calls import learns, reads
+from headwater.estimators.chain_monitor import ChainMonitor
 from headwater.estimators.chain_streams import ChainStreams
 from headwater.estimators.chains import GivenChain, Hold, check_numbers, check_probabilities
 from headwater.estimators.component_count import GIVEN
@@ -41,19 +42,6 @@ if TYPE_CHECKING:
     from headwater.families.family import AnyFamily
 
 SHARED = ("n_components", "random_state", "verbose", "half_life", "warm_up", "n_threads", "tol", "algorithm", "start_weight")
-
-
-@dataclass(frozen=True)
-class Monitor:
-    """How a fit went, with the names of hmmlearn: the log-likelihood of all rows after each pass, and whether it converged."""
-
-    history: tuple[float, ...]
-    converged: bool
-
-    @property
-    def iter(self) -> int:
-        """Number of passes."""
-        return len(self.history)
 
 
 class HiddenMarkovEstimator(ChainStreams):
@@ -245,14 +233,14 @@ class HiddenMarkovEstimator(ChainStreams):
 
     @property
     @reads
-    def monitor_(self) -> Monitor:
+    def monitor_(self) -> ChainMonitor:
         """How the last fit went."""
         if "lower_bounds_" not in self.__dict__:
             raise NotFittedError(
                 f"this {type(self).__name__} has no result of a fit: it was learned from a stream, or not at all"
             )
         rows = self.n_samples_seen_
-        return Monitor(tuple(bound * rows for bound in self.lower_bounds_), bool(self.converged_))
+        return ChainMonitor(tuple(bound * rows for bound in self.lower_bounds_), bool(self.converged_))
 
     @property
     def _model(self) -> HiddenMarkov:

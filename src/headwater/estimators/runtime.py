@@ -21,7 +21,7 @@ from headwater.core.lineage import rebase, root_stream, select_components
 from headwater.core.loop import advance, branch, finalize, read, report, widen
 from headwater.core.merge import delta_of, grow
 from headwater.core.plan import Plan
-from headwater.core.sequences import OpenRows, end_sequence
+from headwater.core.sequences import OpenRows, close_sequence, open_rows
 from headwater.core.shards import Shards
 from headwater.core.state import State, Stream, Summary, WarmUp
 from headwater.core.statistics import Array, Params, Prior, Stats
@@ -257,7 +257,7 @@ class Runtime(Generic[Prior, Stats, Params]):
     def position(self) -> tuple[Params, object]:
         """Parameters of the last refresh, and what is known of open sequences under them."""
         parameters, state, cache = self.quick_parameters(), self.state, self.cache
-        opened = OpenRows() if isinstance(state, WarmUp) else _open_rows(state)
+        opened = open_rows(state)
         rows = [self.waiting_batch()] if isinstance(state, WarmUp) else [*opened.waiting]
         number = sum(map(len, rows))
         known = cache.carry
@@ -312,7 +312,7 @@ class Runtime(Generic[Prior, Stats, Params]):
 
     def close(self, sequence: int) -> Runtime:
         """End an open sequence."""
-        closing = self.change(lambda _, state: _close(state, sequence))
+        closing = self.change(lambda _, state: close_sequence(state, sequence))
         closing.cache.carry = None
         return closing
 
@@ -397,16 +397,3 @@ def _shards(stream: Stream) -> tuple[Stream, ...]:
 def _folded_part(state: State) -> object:
     """What changes when something is folded: the statistics, or the shards that have theirs."""
     return None if isinstance(state, WarmUp) else _shards(state) or state.statistics
-
-
-def _close(state: State, sequence: int) -> State:
-    """Return the state after the end of an open sequence: what comes next is another one."""
-    if isinstance(state, WarmUp):
-        return replace(state, buffer=state.buffer.map(lambda batch: end_sequence(batch, sequence)))
-    return replace(state, unfolded=_open_rows(state).close(sequence))
-
-
-def _open_rows(stream: Stream) -> OpenRows:
-    """What a stream of sequences has begun."""
-    assert isinstance(stream.unfolded, OpenRows)
-    return stream.unfolded

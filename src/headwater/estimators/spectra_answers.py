@@ -13,7 +13,8 @@ from headwater.core.values import Row, Rows, Values
 from headwater.estimators.calls import answers_at_once, answers_by_chunk, answers_by_score, reads
 from headwater.estimators.factor_model import FactorEstimator
 from headwater.estimators.seeds import rng_of
-from headwater.models.spectra import Spectra, SpectraParameters
+from headwater.models.spectra import Spectra
+from headwater.models.spectra_records import SpectraParameters
 
 Weights = Literal["mean", "map", "ml"]
 

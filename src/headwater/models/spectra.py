@@ -18,7 +18,7 @@ from scipy.special import digamma, zeta
 
 from headwater.core.batch import Batch
 from headwater.core.contracts import Inference, Sampler, StartSettings
-from headwater.core.statistics import HEAVIEST, Array, Statistics
+from headwater.core.statistics import HEAVIEST, Array
 from headwater.core.values import AnyArray, Index
 from headwater.families.soundness import MOST_SHARE, NEGATIVE, NO_PARAMETERS, NO_PRIOR, TOO_MANY, exceeds, has_negative
 from headwater.kernels.parallel import MOST_SLABS, run_tasks
@@ -26,6 +26,7 @@ from headwater.kernels.spectra import draw_weights_gibbs, draw_weights_metropoli
 from headwater.kernels.spectra_mode import map_weights
 from headwater.kernels.spectra_scores import marginal_scores, row_scores
 from headwater.models.latent_factors import LatentFactors, content_streams
+from headwater.models.spectra_records import SpectraParameters, SpectraPrior, SpectraStatistics
 
 NO_ROW: Array = np.empty(0)
 NO_TABLE: Array = np.empty((0, 0))
@@ -40,46 +41,6 @@ READING = Inference("simulated", "metropolis", burn_in=4, n_samples=64, kappa=IN
 SCORE_DRAWS = 64
 MODE_STEPS, MODE_TOL = 500, 1e-5
 SHAPES, SHAPE_STEPS = (0.1, 50.0), 2
-
-
-@dataclass(frozen=True)
-class SpectraStatistics(Statistics):
-    """What the draws of rows say of the spectra.
-
-    `parts` are E|c|^2 / h of plain EM, in the scale of the powers. The statistics of the faster step are kept in units in which
-    a spectrum has mean 1, so that statistics at different scales can be added: `up` = E[G y / v], `down` = E[h / v], and
-    `moments` (2, K) of log h. `lively` is the share of rows that have power, `accepted` that of accepted proposals.
-    """
-
-    parts: Array
-    up: Array
-    down: Array
-    moments: Array
-    lively: Array
-    accepted: Array
-
-
-@dataclass(frozen=True)
-class SpectraPrior:
-    """Inverse Gamma beliefs about spectra, worth `rows` rows: about a spectrum (F,) of mean 1, and a scale of the weights.
-
-    `level` is the sum of the log-powers of both together.
-    """
-
-    rows: Array
-    spectrum: Array
-    scale: Array
-    level: Array
-
-
-@dataclass(frozen=True)
-class SpectraParameters:
-    """Powers (K, F); scales (K,) of the weights whose spectra have mean 1, and their shape; the level of the prior."""
-
-    powers: Array
-    scales: Array
-    shape: Array
-    level: Array
 
 
 @dataclass(frozen=True)
