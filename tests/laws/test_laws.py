@@ -151,6 +151,16 @@ def settings_in_turn(left_out=lambda model: False):
     return lambda number, model: SLOW if left_out(model) else ALL if comes_as_it_is(model) else IN_TURN
 
 
+def share_of_columns(number, model):
+    """Return the share of a mixture of columns: all laws for one of each family and kind of columns with nothing set."""
+    if model.algorithm not in ("auto", "em", "vb"):
+        return SLOW
+    first = model.algorithm == "auto" and getattr(model, "exposure", None) is None
+    if isinstance(model, hw.MixedMixture):  # one with searches, and one of skewed columns
+        first = first and (model.reservoir == "auto" or "lognormal" in (model.columns or {}).values())
+    return ALL if first else IN_TURN
+
+
 def share_of_counts(number, model):
     """Return the share of a model of counts; sparse rows are the same counts in another layout, and are tested in turn."""
     if is_told_by_sparse(model):
@@ -164,10 +174,7 @@ FACTOR_CASES = law_cases(
     TOPIC_MODELS + SPECTRA_MODELS,
     settings_in_turn(lambda model: model.half_life is not None or model.parts > 1),
 )
-COLUMN_CASES = law_cases(
-    COLUMN_MODELS,
-    lambda number, model: ALL if model.algorithm == "auto" else IN_TURN if model.algorithm in ("em", "vb") else SLOW,
-)
+COLUMN_CASES = law_cases(COLUMN_MODELS, share_of_columns)
 ARRIVAL_CASES = law_cases(ARRIVAL_MODELS, settings_in_turn(lambda model: model.half_life is not None or model.parts > 1))
 PLAIN_GAP_CASES = law_cases(PLAIN_GAP_MODELS, lambda number, model: ALL if is_often_gapped(model) else SLOW)
 GAP_CASES = law_cases(GAP_MODELS, in_turn(all_laws=[0], third=[6]))
