@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from headwater.core.statistics import Array
 from headwater.core.values import RandomState, Rows, Values
-from headwater.estimators.target_chains import TargetChain, beside
+from headwater.estimators.target_chain_answers import beside
+from headwater.estimators.target_chains import TargetChain
 
 
 class TargetDiagnostics(TargetChain):
