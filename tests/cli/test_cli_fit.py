@@ -356,3 +356,15 @@ def test_steps_of_rounded_columns_are_found(data, tmp_path, capsys):
 def test_what_is_no_resolution_is_refused(asked, said, data, capsys):
     assert main(["fit", asked[0], data, *asked[1:]]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"), [("categorical-hmm", "symbols that are numbered from 0"), ("poisson-hmm", "numbers")]
+)
+def test_chains_say_which_of_them_takes_words(word, wanted, tmp_path, capsys):
+    path = tmp_path / "sky.csv"
+    path.write_text("sky\n" + "sun\nrain\nrain\n" * 40)
+    assert main(["fit", word, str(path), "-k", "2"]) != 0
+    said = capsys.readouterr().err
+    assert f"{word} learns from {wanted}, and {path} holds words in column 'sky': use mixed-hmm, which takes words" in said
+    assert main(["fit", "mixed-hmm", str(path), "-k", "2"]) == 0

@@ -119,3 +119,17 @@ def test_sentences(model):
         model.score(log_book(60), lengths=[50])
     with pytest.raises(ValueError, match="at least one row with a value"):
         hw.MixedHMM(2, columns={0: "gaussian"}).fit([[np.nan], [np.nan]])
+
+
+def test_a_race_that_has_not_begun_reads_columns_as_what_they_are(tmp_path):
+    model = hw.MixedHMM("auto", columns=COLUMNS, warm_up=80, lag=10, random_state=0).partial_fit(log_book(90))
+    assert model.n_samples_seen_ == 90
+    model.branch().save(tmp_path / "branch.hw")
+    assert hw.load(tmp_path / "branch.hw").probabilities_.keys() == {"light", "open"}
+
+
+@pytest.mark.parametrize("letters", ["", "st"])
+def test_emissions_are_not_asked_for_as_a_start(letters):
+    model = hw.MixedHMM(2, columns=COLUMNS, random_state=0).fit(log_book(200))
+    with pytest.raises(ValueError, match="init_params must name 'e', since emissions cannot be set by hand"):
+        model.set_params(init_params=letters).fit(log_book(200))

@@ -249,7 +249,10 @@ def test_many_made_up_files_are_refused_or_sound(situation):
 CHECKED = """
 import sys
 import made_up_files
-for situation in ("markov", "markov warm-up", "multinomial", "words", "topics", "symbols", "symbols warm-up", "drift"):
+for situation in (
+    "markov", "markov warm-up", "multinomial", "words", "topics", "symbols", "symbols warm-up", "drift", "counted chain",
+    "autoregressive", "switching", "bayesian",
+):
     header, arrays = made_up_files.file_of(situation)
     whole = {name: array for name, array in arrays.items() if array.dtype.kind in "iu"}
     for name in sorted(whole):

@@ -20,6 +20,7 @@ from headwater.cli.support.model_arguments import (
     algorithm_of,
     complete_word,
     entry_of,
+    explain_words,
     file_digest,
     is_model_file,
     load_with_commands,
@@ -134,7 +135,7 @@ def fit(
             "passes": options.passes,
             "seed": settings.seed,
         }
-        with no_warning_of_ids():
+        with no_warning_of_ids(), explain_words(start):
             learned = fit_model(start, algorithm, stream, options, messages, identity)
         left_out = stream.rows_left_out
         print_left_out(stream)

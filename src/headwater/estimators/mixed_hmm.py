@@ -366,6 +366,9 @@ class MixedHMM(MixedAttributes, FamilyHMM):
     def __sklearn_is_fitted__(self) -> bool:
         return self._has_state()
 
+    def _learned_values(self, names: list[str]) -> dict[str, Array]:
+        return super()._learned_values([name for name in names if name not in self._emission_names.values()])
+
     def _emissions_given(self, letters: str, width: int) -> dict[str, Array]:
         return {}
 

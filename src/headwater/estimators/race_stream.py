@@ -123,12 +123,13 @@ def learn_rows(model: EstimatorCore, learner: Learner, batch: Batch, scores: Arr
 def reader_of(model: EstimatorCore, runtime: Runtime) -> Runtime:
     """Return the Runtime by which rows are read that wait for the race: its number of components suits them so far."""
     cache, width, race = runtime.cache, runtime.learner.width, runtime.race
-    model = type(model)(**runtime.made_with)  # parameters that were set since then hold from the next row on
+    asked = type(model)(**runtime.made_with)  # parameters that were set since then hold from the next row on
+    asked._share_columns(model)
     rows = min(1 << (runtime.waiting_rows.bit_length() - 1), GLANCE)
     if cache.leader is None or cache.leader[0] != rows:
-        cache.leader = rows, race_on_folds(model, runtime.waiting_batch(rows), runtime.key, width).leader
+        cache.leader = rows, race_on_folds(asked, runtime.waiting_batch(rows), runtime.key, width).leader
     assert race is not None
-    learner: Learner = rival_of(model, cache.leader[1], race.warm_up)._make_learner(width)
+    learner: Learner = rival_of(asked, cache.leader[1], race.warm_up)._make_learner(width)
     return Runtime(learner, runtime.state, runtime.made_with)
 
 

@@ -19,6 +19,14 @@ class NoRows(StreamError):
     """A valid file without rows: another file of the stream may have some."""
 
 
+class NoNumbers(StreamError):
+    """Columns of words where numbers are wanted; `place` holds them in `columns`."""
+
+    def __init__(self, sentence: str, place: str, columns: Sequence[str]) -> None:
+        super().__init__(sentence)
+        self.place, self.columns = place, tuple(columns)
+
+
 def one_line_message(error: BaseException) -> str:
     """Return the message of an error as one line of printable text."""
     first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

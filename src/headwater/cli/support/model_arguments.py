@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from inspect import signature
@@ -286,3 +287,20 @@ def check_accepted(model: StreamingEstimator, names: Iterable[str]) -> None:
     for name in names:
         if name not in accepted:
             raise usage_error(f"{word_of(model)} does not take {COMPANIONS[name]}")
+
+
+@contextmanager
+def explain_words(model: StreamingEstimator) -> Iterator[None]:
+    """Say of columns of words which chain takes them, where a chain is to learn."""
+    from headwater.io.read_errors import NoNumbers, column_phrase
+
+    try:
+        yield
+    except NoNumbers as error:
+        if not error.columns or not model._traits.chained:
+            raise
+        wanted = "numbers" if not takes_symbols(type(model)) else "symbols that are numbered from 0"
+        raise usage_error(
+            f"{word_of(model)} learns from {wanted}, and {error.place} holds words in {column_phrase(error.columns)}: use "
+            f"mixed-hmm, which takes words as they are, or leave columns out by --exclude"
+        ) from None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from headwater.io.options import Options
-from headwater.io.read_errors import StreamError, column_phrase, quote_names
+from headwater.io.read_errors import NoNumbers, StreamError, column_phrase, quote_names
 from headwater.io.recipes import arrow_columns
 from headwater.io.recipes.companions import EXACT, ROLES, plan_companions
 from headwater.io.recipes.date_parts import kind_of_dates
@@ -141,7 +141,8 @@ def _inputs(chosen: list[str], head: TableHead, options: Options, place: str) ->
             ways = ways.replace("or exclude=", "dates='parts', or exclude=") if not nested else f"dates='parts', or {ways}"
         if options.categories == "refuse" and not nested:
             ways += ", or MixedMixture (headwater fit mixed), which takes them as they are"
-        raise StreamError(f"{place} holds no numbers in {column_phrase(wrong)} ({kinds:.120}): use {ways}")
+        sentence = f"{place} holds no numbers in {column_phrase(wrong)} ({kinds:.120}): use {ways}"
+        raise NoNumbers(sentence, place, () if nested else wrong)
     words = set(odd)
     return tuple(
         Input(name, arrow_columns.find_levels(head.sample(name), f"column {name!r} of {place}"))
