@@ -249,6 +249,11 @@ NONSENSE = {
     "words for chains": (["fit", "markov", "t.txt"], 2, "--format sequences makes sequences of lines"),
     "symbols for none": (["fit", "hmm", "t.seq"], 2, "does not learn from sequences of symbols; markov and categorical-hmm do"),
     "columns of lines": (["fit", "markov", "t.seq", "--weight", "w"], 1, "so that --weight names none"),
+    "half-life of words": (
+        ["fit", "gaussian", "a.csv", "--half-life", "long"],
+        2,
+        "--half-life must be auto or a number of rows",
+    ),
     "half-life of passes": (["fit", "gaussian", "a.csv", "--half-life", "9", "--passes", "3"], 2, "leave out --half-life or"),
     "no target": (["fit", "regression", "a.csv", "--exclude", "id"], 2, "regression needs --target"),
     "data as output": (["fit", "gaussian", "a.csv", "-o", "a.csv"], 2, "would replace a.csv, which is read"),

@@ -229,6 +229,11 @@ def test_the_number_of_components_is_found_if_none_is_given(word):
         assert make_model(MODELS[word], ModelSettings(given=["n_components=3"]))[0].n_components == 3
 
 
+def test_a_half_life_may_be_found_by_itself():
+    assert make_model(MODELS["gaussian"], ModelSettings(k="2", half_life="auto"))[0].half_life == "auto"
+    assert make_model(MODELS["gaussian"], ModelSettings(k="2", half_life="1e4"))[0].half_life == 1e4
+
+
 def test_a_default_that_cannot_be_is_explained(data, capsys):
     assert main(["fit", "gaussian", data, "--half-life", "100", "--set", "means_init=[[0,0],[1,1]]"]) != 0
     assert main(["fit", "gaussian", data, "--set", "half_life=auto"]) == 2

@@ -71,15 +71,16 @@ def redis_server(folder):
 
 
 @contextmanager
-def mosquitto(folder):
-    """Yield a mosquitto that saves each change."""
+def mosquitto(folder, saves=False):
+    """Yield a mosquitto, which `saves` each change if it is to be killed."""
     if MOSQUITTO is None:
         pytest.skip("there is no mosquitto")
     folder.mkdir(parents=True, exist_ok=True)
     port, config = free_port(), folder / "mosquitto.conf"
+    saving = f"autosave_on_changes {'true' if saves else 'false'}\nautosave_interval {int(saves)}\n"
     config.write_text(
         f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence true\npersistence_location {folder}/\n"
-        f"autosave_on_changes true\nautosave_interval 1\nmax_queued_messages 0\nmax_inflight_messages 1000\nuser root\n"
+        f"{saving}max_queued_messages 0\nmax_inflight_messages 1000\nuser root\n"
     )
     with running([MOSQUITTO, "-c", str(config)], port) as found:
         yield found

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from headwater.cli import main
+from headwater.cli.support.signals import install_handlers
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from live.live_models import COLUMNS, learned_model
@@ -26,6 +27,7 @@ def child(arguments, given=None, answers=None):
         os.dup2(null if answers is None else answers, 1)
         if os.environ.get("KILL_WATCH_SAYS") is None:
             os.dup2(null, 2)
+        install_handlers()
         os._exit(main(arguments))
     return pid
 

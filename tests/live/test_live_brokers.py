@@ -160,7 +160,7 @@ def test_messages_of_mqtt(tmp_path):
 @pytest.mark.slow
 def test_a_mosquitto_that_comes_back_is_read_on(tmp_path):
     journal = Journal()
-    with mosquitto(tmp_path) as server:
+    with mosquitto(tmp_path, saves=True) as server:
         address = f"mqtt://127.0.0.1:{server.port}/a"
         source, sink = open_source(address, notice=journal), open_sink(address, (), journal)
         assert source.fetch(0.5) == ()

@@ -1,6 +1,7 @@
 """The engine: what it learns is a function of the events alone, each once."""
 
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -226,6 +227,33 @@ def test_a_table_of_words_and_numbers_is_scored_and_learned(tmp_path):
     assert hw.load(tmp_path / "s" / "snapshot.hw").n_samples_seen_ == 3073
 
 
+def test_a_source_that_catches_up_is_scored_by_a_model_that_has_learned(tmp_path, model_file, monkeypatch):
+    from headwater.live.learner import LAG_EVENTS, Learner
+
+    learn = Learner.learn
+    monkeypatch.setattr(Learner, "learn", lambda self, group: (time.sleep(0.02), learn(self, group)))
+    engine = engine_in(tmp_path, model_file)
+    backlogs = []
+    list(engine.start())
+    for batch in cut(events(6000), [300] * 20):
+        engine.commit(engine.take([Event(one) for one in batch], "s"))
+        backlogs.append(engine.learner.backlog)
+    engine.close(ended=True)
+    assert 0 < max(backlogs) < LAG_EVENTS
+
+
+def test_events_are_odd_at_the_rate_that_the_model_decides_by(model_file):
+    engine = engine_in(None, model_file, learns=False, decision=Decision(rate=0.05))
+    found = events(2000, seed=5)
+    taken = engine.take([Event(one) for one in found], "s")
+    X = pd.DataFrame(found)[list(COLUMNS)]
+    wanted = hw.load(model_file)
+    np.testing.assert_allclose([one["anomaly_score"] for one in taken.answers], wanted.anomaly_score(X))
+    np.testing.assert_allclose([one["pvalue"] for one in taken.answers], wanted.anomaly_pvalue(X), atol=0.02)  # who breaks ties
+    odd = np.array([one["odd"] for one in taken.answers])
+    assert np.mean(odd != wanted.decide(X, rate=0.05)) < 0.002 and 0.03 < odd.mean() < 0.07
+
+
 # The log
 
 
@@ -287,5 +315,9 @@ def test_config_and_options(tmp_path, model_file, capsys):
     assert "has the option 'rat', which there is not" in capsys.readouterr().err
     assert main(["watch", str(tmp_path / "new.jsonl")]) == 2
     assert main(["watch", str(tmp_path / "new.jsonl"), "-m", str(model_file), "--alarm", "-"]) == 2
+    for sink in ("new.jsonl", "other.jsonl"):
+        assert main(["watch", str(tmp_path), "-m", str(model_file), "--alarm", str(tmp_path / sink), "--rate", "0.1"]) == 1
+        assert "would be read as events" in capsys.readouterr().err
+    assert main(["watch", "redis://h/s", "-m", str(model_file), "--sink", "redis://h/s?maxlen=9"]) == 1
     assert main(["watch", str(tmp_path / "none"), "-m", str(model_file)]) == 1
     assert not Path(f"{model_file}.live").exists()

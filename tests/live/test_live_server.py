@@ -232,33 +232,3 @@ def test_a_full_disk_is_answered_and_nothing_is_lost(model_file, tmp_path, monke
         monkeypatch.setattr(service.engine.log, "sync", sync)
         answers = client.post("/events", json={"rows": events(3)}).json()["answers"]
         assert all("double" not in one for one in answers)
-
-
-@pytest.mark.slow
-def test_the_description_holds(model_file):
-    schemathesis = pytest.importorskip("schemathesis", reason="tries a server by its description")
-    with server(hw.load(model_file)) as (client, _):
-        address = str(client.base_url).rstrip("/")
-        schema = schemathesis.openapi.from_url(f"{address}/openapi.json")
-        done = 0
-        for operation in schema.get_all_operations():
-            strategy = operation.ok().as_strategy()
-            done += _try(strategy, address)
-        assert done > 100
-
-
-def _try(strategy, address):
-    from hypothesis import HealthCheck, given, settings
-
-    count = 0
-
-    @settings(max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(case=strategy)
-    def each(case):
-        nonlocal count
-        answer = case.call(base_url=address)
-        case.validate_response(answer)
-        count += 1
-
-    each()
-    return count

@@ -15,7 +15,17 @@ from headwater.kernels._jit import COMPILING
 WALK = guide.WALK.read_text(encoding="utf-8")
 # Pages that start processes, draw reports, or compile kernels that no other default test needs.
 SLOW = ("README.md", "index.md", "command-line.md", "clusters.md", "factors.md", "arrivals.md", "topics.md", "algorithms.md")
-SLOW += ("refinement.md", "promises.md", "live.md", "gensim.md", "river.md", "chains.md", "hmmlearn.md", "regressions.md")
+SLOW += (
+    "refinement.md",
+    "promises.md",
+    "live.md",
+    "live-afternoon.md",
+    "gensim.md",
+    "river.md",
+    "chains.md",
+    "hmmlearn.md",
+    "regressions.md",
+)
 
 
 def list_answers(page):

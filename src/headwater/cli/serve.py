@@ -62,7 +62,7 @@ def serve(options: LiveOptions, server: ServerOptions, messages: LiveMessages, f
         from headwater.live.http.service import Service
     except ImportError as error:
         raise ImportError(f"headwater serve needs the extra packages of headwater[live]: {error}") from None
-    from headwater.live.addresses import open_source
+    from headwater.live.addresses import open_source, refuse_loops
     from headwater.live.engine import Engine
     from headwater.live.journal import Journal
 
@@ -90,6 +90,7 @@ def serve(options: LiveOptions, server: ServerOptions, messages: LiveMessages, f
     if note := check_rate(found, options):
         print_message(note)
     journal = Journal(messages.quiet)
+    refuse_loops(server.source, options.all_sinks)
     sources = [open_source(text, bool(server.follow), journal, options.owner) for text in server.source]
     engine = Engine(found, options.settings(file_digest(Path(options.model))), journal)
     sys.setswitchinterval(0.001)  # seconds: answers wait no longer than that for the learner

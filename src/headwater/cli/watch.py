@@ -40,7 +40,7 @@ def watch(options: LiveOptions, messages: LiveMessages, sources: Sources = None,
     With --learn each event is learned, too, exactly once, even if the process ends in between: the next one goes on where it
     was.
     """
-    from headwater.live.addresses import open_source
+    from headwater.live.addresses import open_source, refuse_loops
     from headwater.live.engine import Engine
     from headwater.live.journal import Journal
     from headwater.live.pump import Pump
@@ -60,6 +60,7 @@ def watch(options: LiveOptions, messages: LiveMessages, sources: Sources = None,
     if note := check_rate(model, options):
         print_message(note)
     journal = Journal(messages.quiet)
+    refuse_loops(texts, options.all_sinks)
     settings = options.settings(file_digest(path))
     opened = [open_source(text, follow or bool(more.get("follow")), journal, options.owner) for text in texts]
     engine = Engine(model, settings, journal)

@@ -13,7 +13,7 @@ from headwater.live.learner import Notice
 from headwater.live.sinks.line_sink import LineSink
 from headwater.live.sinks.parquet_sink import ParquetSink
 from headwater.live.sinks.sink import Sink
-from headwater.live.sources.followed_files import ENDINGS, FollowedFiles
+from headwater.live.sources.followed_files import ENDINGS, FollowedFiles, followed
 from headwater.live.sources.source import Source
 from headwater.live.sources.standard_input import StandardInput
 
@@ -77,6 +77,22 @@ def open_sink(text: str, fields: Sequence[str] = (), notice: Notice = _silent) -
         f"a sink must be -, csv:-, a file that ends with {', '.join(LINE_ENDINGS)}, a folder that ends with .parquet, or an "
         f"address of {_listed(SINKS)}, got {one_line(text, 80)}"
     )
+
+
+def refuse_loops(sources: Sequence[str], sinks: Sequence[str]) -> None:
+    """Refuse sinks whose answers would come back as events."""
+    for source in sources:
+        for sink in sinks:
+            if source == "-" or sink.endswith("-"):
+                continue
+            if _scheme(source) or _scheme(sink):
+                loops = source.partition("?")[0] == sink.partition("?")[0]
+            else:
+                loops = followed(Path(source), Path(sink))
+            if loops:
+                raise ValueError(
+                    f"answers in {one_line(sink, 80)} would be read as events of {one_line(source, 80)}: name another sink"
+                )
 
 
 def _scheme(text: str) -> str:

@@ -21,7 +21,7 @@ from headwater.live.event_log import EventLog
 from headwater.live.event_reader import EventReader
 from headwater.live.events import Answer, Event, Group, Places
 from headwater.live.folder_lock import FolderLock
-from headwater.live.learner import BLOCK_EVENTS, SNAPSHOT_SECONDS, Learner, Notice
+from headwater.live.learner import BLOCK_EVENTS, LAG_EVENTS, QUEUE_EVENTS, SNAPSHOT_SECONDS, Learner, Notice
 from headwater.live.scorer import Decision, Scorer
 from headwater.live.seen_ids import SeenIds, digest_of
 
@@ -84,6 +84,7 @@ class Engine:
     ) -> None:
         self.settings, self.notice, self.counts = settings, notice, Counts()
         self.reader = EventReader(model)
+        self._shown = (*((settings.id_field,) if settings.id_field else ()), *settings.kept_fields)
         self.log: EventLog | None = None
         self._lock: FolderLock | None = None
         checkpoint = None
@@ -150,9 +151,9 @@ class Engine:
             learned = [{"event": None, **one, **answer, "learned": True} for one, answer in zip(given, found, strict=True)]
             yield Taken(self._number(learned), group)
 
-    def commit(self, taken: Taken) -> None:
-        """Let the learner have events whose answers are delivered."""
-        self.learner.submit(taken.group)
+    def commit(self, taken: Taken, waits: bool = True) -> None:
+        """Let the learner have events that are answered; if it `waits`, until the model has learned most of them."""
+        self.learner.submit(taken.group, LAG_EVENTS if waits else QUEUE_EVENTS)
 
     def close(self, ended: bool = False) -> None:
         """Learn what was committed, and save. If the streams have `ended`, the last events are learned, too."""
@@ -184,25 +185,27 @@ class Engine:
         fresh = [digest is None or self.ids.add(digest) for digest in digests]
         new = np.flatnonzero(fresh)
         try:
-            given = [self._given(events[kept[at]]) for at in new]
-            group = self._group(events, Group(values[new], [digests[at] for at in new], given=given), source, replays)
+            given = [self._given(events[place]) for place in kept]
+            group = self._group(
+                events, Group(values[new], [digests[at] for at in new], given=[given[at] for at in new]), source, replays
+            )
         except OSError:  # such as a full disk: who sends the events again must find them unknown
             for at in new:
                 if (digest := digests[at]) is not None:
                     self.ids.discard(digest)
             raise
-        answered = dict(zip(kept, self.scorer.answers(values, scores), strict=True))
+        answered = dict(zip(kept, zip(given, self.scorer.answers(values, scores), strict=True), strict=True))
         new_places = {kept[at] for at in new}
-        self._number([answered[place] for place in kept if place in new_places])
+        self._number([answered[place][1] for place in kept if place in new_places])
         answers: list[Answer] = []
         for place, event in enumerate(events):
             if place in problems:
                 answers.append(self._refusal(event, problems[place]))
                 continue
-            one = answered[place]
+            fields, one = answered[place]
             answer = {
                 "event": one.get("event"),
-                **self._given(event),
+                **fields,
                 **one,
                 "learned": self.settings.learns and place in new_places,
             }
@@ -267,8 +270,8 @@ class Engine:
 
     def _given(self, event: Event) -> Answer:
         """The fields of an event that its answer has, too."""
-        names = [*([self.settings.id_field] if self.settings.id_field else []), *self.settings.kept_fields]
-        return {name: event.fields[name] for name in names if name in event.fields}
+        fields = event.fields
+        return {name: fields[name] for name in self._shown if name in fields}
 
     def _refusal(self, event: Event, problem: str) -> Answer:
         raw = event.raw or str(dict(event.fields))

@@ -28,6 +28,7 @@ SEGMENT_NAME = re.compile(r"events-(\d{20})\.log")
 SEGMENT_BYTES = 2**24  # after which a new segment begins, so that old ones can be removed
 RECORD_BYTES = 2**28  # a length beyond this is damage
 HEAD = struct.Struct("<II")
+SYNC = getattr(os, "fdatasync", os.fsync)  # without the times of the file, where that can be left out
 
 
 class EventLog:
@@ -122,7 +123,7 @@ class EventLog:
     def sync(self) -> None:
         """Return when all that was written is on the disk."""
         if self._file is not None:
-            os.fsync(self._file.fileno())
+            SYNC(self._file.fileno())
 
     def begin_segment(self) -> None:
         """Let the next events go into a new segment."""

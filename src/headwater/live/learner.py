@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
 
 BLOCK_EVENTS = 64  # learned at a time: a call costs about 0.3 ms whatever its rows
-QUEUE_EVENTS = 2**15  # that may wait for the learner, while it searches or saves
+LAG_EVENTS = 2**10  # that may wait for the learner, so that a source that catches up is scored by a model that has learned
+QUEUE_EVENTS = 2**15  # ... where somebody waits for answers, while it searches or saves
 SNAPSHOT_SECONDS = 10.0
 
 Notice = Callable[..., None]  # takes the kind of what happened, and its parts by name
@@ -100,15 +101,15 @@ class Learner:
         self._thread = threading.Thread(target=self._run, name="learner", daemon=True)
         self._thread.start()
 
-    def submit(self, group: Group) -> None:
-        """Hand a group over; waits while too many events wait already."""
+    def submit(self, group: Group, most: int = QUEUE_EVENTS) -> None:
+        """Hand a group over, and return when no more than so many events wait to be learned."""
         with self._changed:
-            while self._queued >= QUEUE_EVENTS and self.failure is None:
-                self._changed.wait(0.5)
-            self.check()
             self._queue.append(group)
             self._queued += len(group)
             self._changed.notify_all()
+            while self._queued >= most and self.failure is None:
+                self._changed.wait(0.5)
+            self.check()
 
     def check(self) -> None:
         """Raise what the thread failed with."""

@@ -45,6 +45,7 @@ class Pump:
         self, engine: Engine, sources: Sequence[Source], outlets: Outlets, notice: Notice, traffic: Traffic | None = None
     ) -> None:
         self.engine, self.sources, self.outlets, self.notice, self.traffic = engine, sources, outlets, notice, traffic
+        self._waits = all(source.waits for source in sources)  # who asks must not wait for the events of others
         self.started, self.stopping = threading.Event(), threading.Event()
         self._inbox: queue.Queue[tuple[Source, Found]] = queue.Queue(WAITING_BATCHES)
 
@@ -116,10 +117,10 @@ class Pump:
             self.notice("failed", reason=str(error))
             return
         self.outlets.write(taken.answers)
-        self.engine.commit(taken)
         if self.traffic is not None:
             self.traffic.record(taken.answers, time.perf_counter() - began)
         source.answered(events, taken.answers)
+        self.engine.commit(taken, self._waits)
 
     def _read(self, source: Source) -> None:
         """Read a source until it ends."""

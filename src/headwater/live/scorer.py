@@ -18,6 +18,7 @@ from headwater.live.events import Answer
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
+    from headwater.policies.score_sketch import ScoreSketch
 
 REASONS = 3  # columns that are named for an odd event
 MOST_EXPLAINED = 64  # odd events of one group whose reasons are found; a flood of them must not stop the stream
@@ -61,41 +62,52 @@ class Scorer:
         history = getattr(model, "history_", None)
         scores, rows = history.usual if history is not None else (np.empty(0), np.empty(0))
         self.usual, self._below = scores, np.concatenate([[0.0], np.cumsum(rows)])
-        if decision.rate is not None:
-            self.threshold: float | None = quantile(scores, rows, decision.rate) if len(scores) else None
-        else:
-            self.threshold = decision.threshold
+        self._sketch = _find_sketch(self.model)
+        self.threshold = decision.threshold  # of scores; a rate has one if there are no p-values of anomaly scores
+        if decision.rate is not None and self._sketch is None and len(scores):
+            self.threshold = quantile(scores, rows, decision.rate)
 
     @property
     def n_usual(self) -> int:
         """Learned rows whose scores new ones are compared with."""
-        return int(self._below[-1])
+        return int(self._below[-1] if self._sketch is None else self._sketch.rows)
 
     def scores(self, values: AnyArray) -> NDArray[np.float64]:
         """Return the log-density of each row; a ValueError if a row is beyond what the model takes."""
         return np.asarray(self.model.score_samples(self.reader.rows(values)["X"]), dtype=np.float64)
 
-    def pvalues(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Return the share of usual scores that are no higher, the event among them; None if none are known."""
+    def pvalues(self, scores: NDArray[np.float64], oddness: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+        """Return the share of usual events that are at least as odd; None if none are known."""
+        if self._sketch is not None and oddness is not None:
+            found: NDArray[np.float64] = self._sketch.pvalues(oddness, np.full(len(oddness), 0.5))  # half of the equal ones
+            return found
         if not len(self.usual):
             return None
         return np.asarray((self._below[np.searchsorted(self.usual, scores, side="right")] + 1.0) / (self._below[-1] + 1.0))
 
     def answers(self, values: AnyArray, scores: NDArray[np.float64]) -> list[Answer]:
         """Return the answer for each event: score, p-value, whether it is odd, its cluster, and reasons if it is odd."""
-        pvalues = self.pvalues(scores)
+        oddness = None if self._sketch is None else self._oddness(values)
+        pvalues = self.pvalues(scores, oddness)
         odd = None if self.threshold is None else scores < self.threshold
-        found: list[Answer] = [{"score": one} for one in _plain(scores)]
-        if pvalues is not None:
-            for answer, pvalue in zip(found, _plain(pvalues), strict=True):
-                answer["pvalue"] = pvalue
-        for answer, one in zip(found, [None] * len(found) if odd is None else odd.tolist(), strict=True):
-            answer["odd"] = one
+        if self._sketch is not None and pvalues is not None and self.decision.rate is not None:
+            odd = pvalues <= self.decision.rate
+        parts = {
+            "score": _plain(scores),
+            **({} if oddness is None else {"anomaly_score": _plain(oddness)}),
+            **({} if pvalues is None else {"pvalue": _plain(pvalues)}),
+            "odd": [None] * len(scores) if odd is None else odd.tolist(),
+        }
+        names = tuple(parts)
+        found: list[Answer] = [dict(zip(names, one, strict=True)) for one in zip(*parts.values(), strict=True)]
         if odd is not None and odd.any() and hasattr(self.model, "explain"):
             places = np.flatnonzero(odd)[:MOST_EXPLAINED]
             for place, reasons in zip(places.tolist(), self.reasons(values[places]), strict=True):
                 found[place]["reasons"] = reasons
         return found
+
+    def _oddness(self, values: AnyArray) -> NDArray[np.float64]:
+        return np.asarray(self.model.anomaly_score(self.reader.rows(values)["X"]), dtype=np.float64)
 
     def reasons(self, values: AnyArray) -> list[list[Mapping[str, object]]]:
         """Return the columns of each row that are oddest given the others, the oddest first."""
@@ -115,7 +127,20 @@ class Scorer:
         ]
 
 
+def _find_sketch(model: Any) -> ScoreSketch | None:
+    """The anomaly scores of usual rows, if the model has kept them."""
+    if not hasattr(model, "anomaly_pvalue"):
+        return None
+    try:
+        found: ScoreSketch = model._score_sketch()
+    except ValueError:
+        return None
+    return found
+
+
 def _plain(values: NDArray[np.float64]) -> Sequence[float | None]:
+    if np.isfinite(values).all():
+        return values.tolist()
     return [one if math.isfinite(one) else None for one in values.tolist()]
 
 

@@ -12,6 +12,7 @@ from headwater.live.events import Event
 LINE_BYTES = 2**20  # of one event; a longer line is refused
 DEPTH_LIMIT = 32  # levels of nesting of an event
 RAW_CHARACTERS = 1000
+BOM = b"\xef\xbb\xbf"
 
 
 def json_event(line: bytes | str, place: tuple[str, object] | None = None) -> Event:
@@ -19,7 +20,7 @@ def json_event(line: bytes | str, place: tuple[str, object] | None = None) -> Ev
     try:
         if len(line) > LINE_BYTES:
             raise ValueError(f"it has {len(line):,} bytes, and at most {LINE_BYTES:,} are read")
-        found = json.loads(line, parse_constant=_refuse_constant)
+        found = DECODER.decode(line if isinstance(line, str) else line.decode("utf-8-sig" if line[:3] == BOM else "utf-8"))
         problem = "" if isinstance(found, dict) else "an event must be a JSON object with a value for each field"
     except (ValueError, RecursionError) as error:
         found, problem = {}, f"the event cannot be read as JSON: {error}"
@@ -30,6 +31,9 @@ def json_event(line: bytes | str, place: tuple[str, object] | None = None) -> Ev
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is no JSON")
+
+
+DECODER = json.JSONDecoder(parse_constant=_refuse_constant)  # made once: json.loads would make one for each line
 
 
 def _text(line: bytes | str) -> str:

@@ -12,6 +12,7 @@ import typer
 
 from headwater.cli.support.failures import usage_error
 from headwater.cli.support.options import split_names
+from headwater.cli.support.score_judge import find_judge
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
@@ -114,6 +115,11 @@ class LiveOptions:
         return self.state or (Path(f"{self.model}.live") if self.learn else None)
 
     @property
+    def all_sinks(self) -> tuple[str, ...]:
+        """All addresses of sinks."""
+        return (*self.sink, *self.alarm, *self.dead_letter)
+
+    @property
     def owner(self) -> str:
         """What reads the sources: the folder, or the model."""
         return str((self._folder or Path(str(self.model))).resolve())
@@ -152,6 +158,8 @@ def check_rate(model: StreamingEstimator, options: LiveOptions) -> str:
     """Refuse a rate that nothing can be compared with; return a note if it is too fine for what is known."""
     if options.rate is None:
         return ""
+    if (judge := find_judge(model, options.rate)) is not None:
+        return judge.rate_warning()
     history = getattr(model, "history_", None)
     known = 0 if history is None else history.now.start + history.now.scored
     if not known and not options.learn:

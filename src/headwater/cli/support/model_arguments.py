@@ -97,7 +97,8 @@ class ModelSettings:
 
     k: Annotated[str | None, typer.Option("-k", metavar="K", help="Number of components, or auto.", show_default="auto")] = None
     half_life: Annotated[
-        float | None, typer.Option("--half-life", help="Rows after which a row counts half.", show_default=False)
+        str | None,
+        typer.Option("--half-life", metavar="ROWS", help="Rows after which a row counts half, or auto.", show_default=False),
     ] = None
     resolution: Annotated[
         str | None,
@@ -138,7 +139,8 @@ def make_model(entry: Entry, settings: ModelSettings, algorithm: str | None = No
     values = parse_assignments(settings.given)
     own = {name: value for name, value in values.items() if "." not in name}
     inner = {name.partition(".")[2]: value for name, value in values.items() if name.startswith("algorithm.")}
-    asked = {"n_components": parse_component_count(settings.k), "algorithm": algorithm, "half_life": settings.half_life}
+    half_life = parse_half_life(settings.half_life)
+    asked = {"n_components": parse_component_count(settings.k), "algorithm": algorithm, "half_life": half_life}
     for name, value in asked.items():
         if value is not None and own.setdefault(name, value) is not value:
             raise usage_error(f"{name} is given twice, by an option and by --set")
@@ -214,6 +216,16 @@ def parse_component_count(text: str | None) -> int | str | None:
     if number < 1:
         raise usage_error(f"-k must be auto or an integer of at least 1, got {text!r}")
     return number
+
+
+def parse_half_life(text: str | None) -> float | str | None:
+    """Return the half-life in rows, or "auto"."""
+    if text is None or text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise usage_error(f"--half-life must be auto or a number of rows, got {text!r}") from None
 
 
 def parse_resolution(text: str) -> object:

@@ -89,7 +89,8 @@ def _answer() -> dict[str, Any]:
         "properties": {
             "event": {"type": ["integer", "null"], "description": "The number of the event in the stream"},
             "score": {**number, "description": "Log-density: low is odd"},
-            "pvalue": {**number, "description": "Share of usual events that score no higher"},
+            "anomaly_score": {**number, "description": "High is odd"},
+            "pvalue": {**number, "description": "Share of usual events that are at least as odd"},
             "odd": {"type": ["boolean", "null"]},
             "reasons": {"type": "array", "items": {"type": "object"}},
             "learned": {"type": "boolean"},

@@ -22,6 +22,7 @@ class RequestSource(Source):
 
     name = "http"
     replays = False
+    waits = False  # who asks wants an answer now, even while the model searches
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[Sequence[Event], asyncio.Future[list[Answer]]]] = deque()

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from headwater.live.events import Answer
 from headwater.live.sinks.sink import Sink
 
-CSV_COLUMNS = ("event", "score", "pvalue", "odd", "learned", "double", "reasons", "error", "raw")
+CSV_COLUMNS = ("event", "score", "anomaly_score", "pvalue", "odd", "learned", "double", "reasons", "error", "raw")
 
 
 class LineSink(Sink):

@@ -22,8 +22,8 @@ FILE_SECONDS = 600.0  # after which a file is written, however few answers it ha
 PENDING = "_pending.jsonl"  # readers of folders pass over names with an underscore
 FILE_NAME = re.compile(r"part-(\d{8})\.parquet")
 TYPES = {
-    "event": pa.int64(), "score": pa.float64(), "pvalue": pa.float64(), "odd": pa.bool_(), "learned": pa.bool_(),
-    "double": pa.bool_(), "reasons": pa.string(), "error": pa.string(), "raw": pa.string(),
+    "event": pa.int64(), "score": pa.float64(), "anomaly_score": pa.float64(), "pvalue": pa.float64(), "odd": pa.bool_(),
+    "learned": pa.bool_(), "double": pa.bool_(), "reasons": pa.string(), "error": pa.string(), "raw": pa.string(),
 }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from headwater.live.sources.source import Source
 from headwater.live.text_events import LINE_BYTES, LineReader
 
 ENDINGS = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json")
-READ_BYTES = 2**18  # of a file at a time: some thousand events
+READ_BYTES = 2**16  # of a file at a time: some hundred events
 LONG_READ_BYTES = 2 * LINE_BYTES  # where those held no whole line
 HEAD_BYTES = 1024  # by which a file is known again under another name
 LOOK_SECONDS = 0.1  # between two looks at files that have not grown
@@ -35,6 +35,17 @@ class Followed:
 
     def place(self) -> list[object]:
         return [self.offset, self.number, self.head_bytes, self.head]
+
+
+def followed(path: Path, file: Path) -> bool:
+    """Whether a file is one that a source with this path reads."""
+    if not path.is_dir():
+        return file.resolve() == path.resolve()
+    return file.resolve().parent == path.resolve() and _is_wanted(file.name)
+
+
+def _is_wanted(name: str) -> bool:
+    return name.lower().endswith(ENDINGS) and not name.startswith((".", "_"))
 
 
 class FollowedFiles(Source):
@@ -93,7 +104,7 @@ class FollowedFiles(Source):
     def _wanted(self, name: str) -> bool:
         if self.path != self._folder:
             return name == self.path.name
-        return name.lower().endswith(ENDINGS) and not name.startswith((".", "_"))
+        return _is_wanted(name)
 
     def _look(self) -> None:
         """Find new files, and files that have another name now."""

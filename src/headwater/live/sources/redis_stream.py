@@ -102,13 +102,9 @@ class RedisStream(Source):
             self._told = last_deleted
 
     def _events(self, entries: Sequence[Any]) -> list[Event]:
-        found = []
-        for entry, fields in entries:
-            self._read += 1
-            place = (PART, [entry.decode(), self._read])
-            found.append(_event(fields, place))
-        self._after = entries[-1][0].decode()
-        return found
+        found = [_event(fields) for _, fields in entries]
+        self._after, self._read = entries[-1][0].decode(), self._read + len(entries)
+        return [*found[:-1], found[-1]._replace(place=(PART, [self._after, self._read]))]
 
     def lag(self) -> float | None:
         """Entries that were not yet read when the server was asked last; None if it does not say."""
@@ -118,15 +114,15 @@ class RedisStream(Source):
         self._client.close()
 
 
-def _event(fields: Mapping[bytes, bytes], place: tuple[str, object]) -> Event:
+def _event(fields: Mapping[bytes, bytes]) -> Event:
     if len(fields) == 1:
         (value,) = fields.values()
         if value.lstrip()[:1] == b"{":
-            return json_event(value, place)
+            return json_event(value)
     try:
-        return Event({name.decode(): value.decode() for name, value in fields.items()}, place)
+        return Event({name.decode(): value.decode() for name, value in fields.items()})
     except UnicodeDecodeError as error:
-        return Event({}, place, f"the fields must be text in UTF-8: {error}", repr(fields)[:1000])
+        return Event({}, None, f"the fields must be text in UTF-8: {error}", repr(fields)[:1000])
 
 
 def _is_id(value: object) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from headwater.live.events import Answer, Event
 
-MOST_EVENTS = 4096  # that a source hands over at a time
+MOST_EVENTS = 1024  # that a source hands over at a time: they are scored by the same model
 
 
 class Source(ABC):
@@ -19,6 +19,7 @@ class Source(ABC):
 
     name: str
     replays: bool = True
+    waits: bool = True  # for the model to learn the events before; if not, for long queues alone
     owner: str = ""  # what reads it, such as a folder of snapshots: names what a broker keeps for it
 
     def seek(self, places: Mapping[str, object]) -> None:  # noqa: B027 - what cannot be read again goes nowhere

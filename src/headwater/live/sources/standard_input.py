@@ -11,7 +11,7 @@ from headwater.live.events import Event
 from headwater.live.sources.source import Source
 from headwater.live.text_events import LINE_BYTES, LineReader
 
-READ_BYTES = 2**18
+READ_BYTES = 2**16
 
 
 class StandardInput(Source):

@@ -130,7 +130,7 @@ function drawTiles(now) {
   }));
 }
 
-const KNOWN = ["event", "score", "pvalue", "odd", "learned", "reasons", "double"];
+const KNOWN = ["event", "score", "anomaly_score", "pvalue", "odd", "learned", "reasons", "double"];
 
 function drawOdd(events) {
   if (!events.length) return;
