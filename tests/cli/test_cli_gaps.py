@@ -141,7 +141,6 @@ def test_commands_that_make_no_sense(run, place):
         ("predict m.hw gaps.csv --column rooms --classes a,b", 2, "--classes must be numbers, separated by commas, got 'a'"),
         ("predict m.hw gaps.csv --column rooms --classes 1", 1, "classes must be at least two different numbers"),
         ("predict counts.hw gaps.csv --column rooms", 1, "does not know what some columns say"),
-        ("score counts.hw full.csv --explain", 2, "leave out --explain"),
     ):
         said = run(*line.split(), code=code)
         assert words in said.err and said.err.count("\n") == 1, said.err

@@ -74,7 +74,7 @@ def summarize_data(model: StreamingEstimator, data: Data, most: int) -> DataSumm
     worst: list[tuple[float, int, Array, float, float | None, dict[str, str]]] = []
     sample, usual, scorer = _Sample(), ScoreSample(), model._describer.row_scorer()
     for chunk in chunks_of(model, data):
-        given = _select_arguments(model, model._as_rows(chunk, learning=False))
+        given = select_arguments(model, model._as_rows(chunk, learning=False))
         scores = np.asarray(scorer(**given))
         sizes = model._describer.row_sizes(given["X"], given.get("lengths"))
         ranked = scores_per_size(scores, sizes)
@@ -84,7 +84,7 @@ def summarize_data(model: StreamingEstimator, data: Data, most: int) -> DataSumm
         finite &= np.isfinite(ranked)
         given_numbers = isinstance(chunk, Chunk) and (chunk.start or chunk.places is not None)
         places = chunk.row_numbers if given_numbers else rows + np.arange(len(scores))
-        look, label = _row_getter(model, given), _kept_getter(chunk, len(scores))
+        look, label = row_getter(model, given), _kept_getter(chunk, len(scores))
         usual.take(ranked[finite])
         for at in np.argsort(np.where(finite, ranked, np.inf), kind="stable")[:most]:
             entry = (-float(ranked[at]), -int(places[at]))
@@ -121,7 +121,8 @@ def chunks_of(model: StreamingEstimator, data: Data) -> Iterator[Rows]:
         raise TypeError(f"data must be rows, or an iterable of chunks of them, got {type(data).__name__}")
 
 
-def _select_arguments(model: StreamingEstimator, chunk: Rows) -> dict[str, object]:
+def select_arguments(model: StreamingEstimator, chunk: Rows) -> dict[str, object]:
+    """Return rows and what the model reads beside them."""
     given = {**chunk} if isinstance(chunk, Chunk) else {"X": chunk}
     wanted = {"X", "lengths", "key"} | ({"y"} if model._traits.target_columns else set())
     return {name: value for name, value in given.items() if name in wanted}
@@ -141,7 +142,7 @@ def _format_kept(value: object) -> str:
     return text if len(text) <= KEPT_LETTERS else text[: KEPT_LETTERS - 1] + "…"
 
 
-def _row_getter(model: StreamingEstimator, given: dict[str, Any]) -> Callable[[int], Array]:
+def row_getter(model: StreamingEstimator, given: dict[str, Any]) -> Callable[[int], Array]:
     """A function that returns a row by its place in the chunk, as numbers; a target comes last."""
     rows = given["X"].X if isinstance(given["X"], Chunk) else given["X"]
     if model._traits.takes_sequences:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from headwater.cli.support.failures import usage_error
 from headwater.core.chunk import Chunk
 from headwater.core.table_rows import TableRows
+from headwater.estimators.describers.describer import Describer
 from headwater.registry import word_of
 
 if TYPE_CHECKING:
@@ -24,9 +25,43 @@ PARTS = ("value", "expected", "low", "high", "tail", "surprise")
 
 
 def check_explains(model: StreamingEstimator) -> None:
-    """Refuse models without `explain`."""
-    if not hasattr(model, "explain"):
+    """Refuse models that do not know what makes a row odd."""
+    if not hasattr(model, "explain") and type(model._describer).oddities is Describer.oddities:
         raise usage_error(f"{word_of(model)} does not know what some columns say of the others: leave out --explain")
+
+
+def find_reasons(
+    model: StreamingEstimator, chunk: Chunk, number: int, odd: NDArray[np.bool_] | None, only_odd: bool
+) -> dict[str, pa.Array]:
+    """Return the reasons why each of a number of rows, documents or sequences is odd, for those that are called so."""
+    if hasattr(model, "explain"):
+        return reason_columns(model, chunk, odd if only_odd else None)
+    return described_reasons(model, chunk, np.ones(number, dtype=bool) if odd is None else odd)
+
+
+def described_reasons(model: StreamingEstimator, chunk: Chunk, wanted: NDArray[np.bool_]) -> dict[str, pa.Array]:
+    """Return what makes rows odd that have no columns to compare: words of a document, steps of a sequence, items of a basket.
+
+    A value is a count, or of a step its probability; `standing` is by how much it stands out.
+    """
+    import pyarrow as pa
+
+    from headwater.reports.reading import row_getter, select_arguments
+
+    names = np.full((len(wanted), REASONS), None, dtype=object)
+    numbers = np.full((2, len(wanted), REASONS), np.nan)
+    if wanted.any():
+        look = row_getter(model, select_arguments(model, chunk))
+        for row in np.flatnonzero(wanted).tolist():
+            for at, value in enumerate(model._describer.oddities(look(row), REASONS)):
+                names[row, at] = value.name
+                numbers[:, row, at] = value.value, np.nan if value.standing is None else value.standing
+    columns: dict[str, pa.Array] = {}
+    for at in range(REASONS):
+        columns[f"reason{at + 1}"] = pa.array(names[:, at], type=pa.string())
+        for part, values in zip(("value", "standing"), numbers, strict=True):
+            columns[f"reason{at + 1}_{part}"] = pa.array(values[:, at], mask=np.isnan(values[:, at]))
+    return columns
 
 
 def reason_columns(model: StreamingEstimator, chunk: Chunk, wanted: NDArray[np.bool_] | None) -> dict[str, pa.Array]:

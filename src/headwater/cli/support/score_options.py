@@ -30,7 +30,9 @@ class ScoreOptions:
     only_odd: Annotated[bool, typer.Option("--only-odd", help="Write only the odd rows.")] = False
     rank: Annotated[bool, typer.Option("--rank", help="Add the share of usual rows with a lower score.")] = False
     probabilities: Annotated[bool, typer.Option("--probabilities", help="Add the probability of every component.")] = False
-    explain: Annotated[bool, typer.Option("--explain", help="Add the three oddest columns of each row.")] = False
+    explain: Annotated[bool, typer.Option("--explain", help="Add the three oddest columns, words or steps of each row.")] = (
+        False
+    )
     against: Annotated[
         str | None,
         typer.Option(

@@ -17,7 +17,7 @@ from headwater.cli.support.model_arguments import load
 from headwater.cli.support.options import MessageOptions, ReadOptions, TableOptions
 from headwater.cli.support.output_files import check_output
 from headwater.cli.support.progress import print_left_out, progress_bar, share_of_bytes_read
-from headwater.cli.support.reason_columns import check_explains, reason_columns
+from headwater.cli.support.reason_columns import check_explains, find_reasons
 from headwater.cli.support.row_scores import RowAnswers, make_scorer
 from headwater.cli.support.score_judge import NO_TARGET, Judge, find_judge, refuse_discovery_rate
 from headwater.cli.support.score_options import ScoreOptions
@@ -83,7 +83,8 @@ def write_scores(
             if judge is not None:
                 columns |= judge.columns(scored)
             if options.explain:
-                columns |= reason_columns(model, scored, np.asarray(columns["odd"]) if options.only_odd else None)
+                odd = np.asarray(columns["odd"]) if "odd" in columns else None
+                columns |= find_reasons(model, scored, len(answers), odd, options.only_odd)
             write(_lines(chunk, answers, columns, complete, options, totals))
             watch(chunk.start + len(chunk), share=share_of_bytes_read(stream))
     if (lacking := totals.rows - totals.scored) > 0:
