@@ -242,7 +242,8 @@ COLUMN_MODELS = [
 TOPIC_MODELS = [
     hw.LatentDirichletAllocation(3, algorithm=algorithm, warm_up=120, random_state=0, doc_topic_prior="learn", **options)
     for algorithm, options in (
-        ("auto", {}), ("simulated-em", {}), ("online-vb", {}), ("scvb0", {}),
+        ("auto", {}), ("simulated-em", {}), ("online-vb", {}), ("scvb0", {}), ("boem", {}),
+        (hw.BayesianOnlineEM(batch_size=8, estimate="mode"), {}),
         (hw.SimulatedEM(sampler="metropolis", burn_in=5, n_samples=3), {}),
         (hw.SimulatedEM(batch_size=8, rao_blackwell=False, burn_in=3, n_samples=2), {}),
         (hw.OnlineVB(batch_size=8), {}),

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from naive import topics as naive
 from scipy import sparse
 from sklearn import decomposition
 from sklearn.exceptions import ConvergenceWarning
@@ -95,7 +96,7 @@ def test_components_are_pseudo_counts():
     assert components.sum() == pytest.approx(400 * 40 + K * V * 0.2, rel=1e-6)
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "online-vb", "scvb0"])
+@pytest.mark.parametrize("algorithm", ["auto", "online-vb", "scvb0", "boem"])
 def test_new_words_are_learned_under_a_small_prior(algorithm):
     model = small(algorithm, topic_word_prior=1e-3).partial_fit(np.pad(X, ((0, 0), (0, 1))))
     for seed in range(4):
@@ -233,7 +234,7 @@ def test_fit_of_few_documents_is_as_good_as_that_of_scikit_learn(n):
     assert hw.completion_perplexity(ours, new) < 1.03 * hw.completion_perplexity(theirs, new)
 
 
-@pytest.mark.parametrize("algorithm", ["simulated-em", "online-vb", "scvb0"])
+@pytest.mark.parametrize("algorithm", ["simulated-em", "online-vb", "scvb0", "boem"])
 def test_fit_of_few_documents_scores_them_by_its_own_e_step(algorithm):
     model = lda(algorithm, warm_up="auto").fit(X[:50])
     longer = lda(algorithm, warm_up=10).fit(X[:50])
@@ -266,7 +267,7 @@ def test_fit_goes_on_with_warm_start():
 # Sizes
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "online-vb", "scvb0"])
+@pytest.mark.parametrize("algorithm", ["auto", "online-vb", "scvb0", "boem"])
 def test_documents_of_no_words_and_of_very_many(algorithm):
     rows = X.copy()
     rows[[0, 5, 399]] = 0.0
@@ -283,7 +284,7 @@ def test_documents_of_no_words_and_of_very_many(algorithm):
 WIDE, MANY = 100_000, 10
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "online-vb", "scvb0"])
+@pytest.mark.parametrize("algorithm", ["auto", "online-vb", "scvb0", "boem"])
 def test_a_chunk_costs_its_words_and_not_the_vocabulary(algorithm):
     rng = np.random.default_rng(3)
     heads = [rng.integers(0, WIDE, size=(200, 5)) for _ in range(5)]
@@ -303,7 +304,7 @@ def test_a_chunk_costs_its_words_and_not_the_vocabulary(algorithm):
 
 
 @pytest.mark.covering()
-@pytest.mark.parametrize("algorithm", ["auto", "online-vb", "scvb0"])
+@pytest.mark.parametrize("algorithm", ["auto", "online-vb", "scvb0", "boem"])
 @pytest.mark.parametrize(
     ("k", "rows"),
     [
@@ -408,3 +409,34 @@ def test_parts_draw_by_themselves():
     model.partial_fit(np.tile(X[0], (32, 1)))
     one, two = (np.asarray(part.unfolded.summary.statistics.table) for part in model._state.unfolded.streams)
     assert not np.array_equal(one, two)
+
+
+# Bayesian online EM
+
+
+def test_counts_of_a_document_are_added_to_the_beliefs_of_the_topics():
+    """The recursion of Bayesian online EM, with expected counts by enumeration in the place of draws."""
+    topics, alpha, beta = np.array([[0.6, 0.3, 0.1], [0.1, 0.2, 0.7]]), np.array([0.5, 0.8]), 0.3
+    start, copies = 50.0, 3000
+    model = hw.LatentDirichletAllocation(
+        2, algorithm=hw.BayesianOnlineEM(batch_size=copies), doc_topic_prior=alpha, topic_word_prior=beta,
+        components_init=topics, start_weight=start, warm_up=0, random_state=0,
+    )  # fmt: skip
+    words = np.array([0, 1, 2, 2])
+    counts = np.bincount(words, minlength=3).astype(float)
+    model.partial_fit(np.tile(counts, (copies, 1)))
+    belief = beta + start * len(words) * (alpha / alpha.sum())[:, None] * topics
+    now = belief / belief.sum(axis=1, keepdims=True)
+    probabilities, _ = naive.posterior(words, now.T, alpha)
+    expected, _, _ = naive.expected(words, probabilities, now.T, alpha)
+    np.testing.assert_allclose(model.components_, belief + copies * expected.T, rtol=0.03)
+
+
+def test_documents_count_alike_whenever_they_come():
+    """Of one topic nothing is drawn: the belief is prior and counts, in any order and in batches of any size."""
+    prior = 0.7
+    for size in (1, 7, 400):
+        model = lda(hw.BayesianOnlineEM(batch_size=size), k=1, topic_word_prior=prior).partial_fit(X)
+        np.testing.assert_allclose(model.components_[0], prior + X.sum(axis=0), rtol=1e-9)
+        mode = lda(hw.BayesianOnlineEM(estimate="mode", batch_size=size), k=1, topic_word_prior=prior).partial_fit(X)
+        np.testing.assert_allclose(mode.topics_, model.topics_, rtol=1e-9)

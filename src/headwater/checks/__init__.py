@@ -198,6 +198,7 @@ def applicable_laws(estimator: StreamingEstimator) -> Iterator[Law]:
         algorithm.online
         and isinstance(learner.plan.schedule(learner.model), Equal)
         and not (learner.half_life or adapts(learner) or algorithm.projection)
+        and learner.plan.inference.way != "simulated"  # draws go by the place of a row
     ):
         yield learning_apart_is_learning_together
     if not algorithm.online or algorithm.finish:

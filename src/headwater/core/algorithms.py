@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from headwater.core.algorithm import Additive, Algorithm, BatchSize, rows_of_batch
-from headwater.core.contracts import Model
+from headwater.core.contracts import Inference, Model
 from headwater.core.schedules import Decay, Equal, Schedule
 from headwater.core.simulated_algorithms import CollapsedVB, SimulatedEM
 
@@ -97,6 +97,7 @@ class BayesianOnlineEM(Additive):
     """Bayesian online EM (paper 000, section 4): every row adds its counts to the belief; its mean or mode is used next.
 
     With `refine=True` a mixture keeps a reservoir, by which what early rows were counted as is corrected, as "auto" does.
+    Of topics the expected counts of a document are averages of draws, as in `SimulatedEM`, and a topic is a Dirichlet belief.
 
     Examples
     --------
@@ -112,11 +113,16 @@ class BayesianOnlineEM(Additive):
     batch_size: BatchSize = 1
 
     word = "boem"
+    ways = ("exact", "simulated")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.estimate not in ("mean", "mode"):
             raise ValueError(f"estimate must be 'mean' or 'mode', got {self.estimate!r}")
+
+    def inference(self, model: Model) -> Inference:
+        found = super().inference(model)
+        return DEFAULTS["simulated-em"].inference(model) if found.way == "simulated" else found
 
     @property
     def readout(self) -> str:  # type: ignore[override]

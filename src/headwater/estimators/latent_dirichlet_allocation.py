@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithm import Algorithm
-from headwater.core.algorithms import OnlineVB, resolve
+from headwater.core.algorithms import BayesianOnlineEM, OnlineVB, resolve
 from headwater.core.contracts import StartSettings
 from headwater.core.learner import Learner
 from headwater.core.simulated_algorithms import AutoSimulatedEM
@@ -28,8 +28,11 @@ from headwater.models.topics import Topics
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+BOEM_DOCUMENTS = 64  # of a batch
 # What words mean for topics where they mean something else for mixtures.
-ALGORITHMS = {"auto": AutoSimulatedEM(), "online-vb": OnlineVB("auto", 0.7, 10.0)}
+ALGORITHMS = {
+    "auto": AutoSimulatedEM(), "online-vb": OnlineVB("auto", 0.7, 10.0), "boem": BayesianOnlineEM(batch_size=BOEM_DOCUMENTS),
+}  # fmt: skip
 
 
 class LatentDirichletAllocation(TopicColumns):
@@ -76,7 +79,8 @@ class LatentDirichletAllocation(TopicColumns):
         Passes between two lines.
     algorithm : str or algorithm object, default='auto'
         'auto' (Gibbs sampling; `fit` makes passes), 'simulated-em' (`SimulatedEM(sampler='metropolis')` for the other
-        sampler), 'online-vb' (Hoffman, Blei and Bach) or 'scvb0' (Foulds et al.), of which `fit` is their one pass.
+        sampler), 'boem' (Bayesian online EM: Dirichlet beliefs, whose mean is used next), 'online-vb' (Hoffman, Blei and Bach)
+        or 'scvb0' (Foulds et al.), of which `fit` is their one pass.
     half_life : float, optional
         Documents after which the weight of a document is halved, for streams that drift.
     warm_up : int or 'auto', default='auto'

@@ -113,7 +113,7 @@ class Topics(LatentFactors):
 
     @property
     def ways(self) -> frozenset[tuple[str, str]]:
-        return frozenset({("simulated", "mode"), ("collapsed", "mode"), ("mean-field", "expect_log")})
+        return frozenset({("simulated", "mode"), ("simulated", "mean"), ("collapsed", "mode"), ("mean-field", "expect_log")})
 
     @property
     def samplers(self) -> Mapping[str, Sampler]:
