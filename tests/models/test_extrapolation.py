@@ -7,7 +7,7 @@ import pytest
 
 import headwater as hw
 from headwater.core.batch import Batch
-from headwater.models.extrapolation import FEW_ROWS, HORIZON, ClimbEnd, PlainPasses, race
+from headwater.models.extrapolation import FEW_ROWS, HORIZON, ClimbEnd, PlainPasses, climb_rows, race
 
 
 @dataclass(frozen=True)
@@ -81,3 +81,37 @@ def test_a_climb_ends_where_plain_passes_end(kind, size):
     found, again = passes.look(end.parameters)
     assert again == pytest.approx(end.score, abs=1e-12)
     np.testing.assert_allclose(found.count, end.statistics.count, rtol=1e-9)
+
+
+@dataclass(frozen=True)
+class Refusing:
+    """Passes whose extrapolations are refused: parameters of statistics that no pass has made raise an error."""
+
+    passes: PlainPasses
+    error: type
+    made: list
+
+    def parameters(self, statistics):
+        if not any(statistics is one for one in self.made):
+            raise self.error("refused")
+        return self.passes.parameters(statistics)
+
+    def look(self, parameters):
+        found = self.passes.look(parameters)
+        self.made.append(found[0])
+        return found
+
+
+@pytest.mark.parametrize("error", [np.linalg.LinAlgError, ValueError])
+def test_singular_extrapolations_are_passed_over_and_other_errors_are_not(error):
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(600, 2)) + 2.0 * rng.integers(2, size=(600, 1))
+    fitted = hw.GaussianMixture(2, random_state=0, max_iter=0).fit(rows)
+    plain = PlainPasses(fitted._runtime.learner.model, "mode", fitted._runtime.prior, Batch(rows))
+    start, score = plain.look(fitted._runtime.read().parameters)
+    passes = Refusing(plain, error, [start])
+    if error is ValueError:
+        with pytest.raises(ValueError, match="refused"):
+            climb_rows(passes, start, 30)
+    else:
+        assert climb_rows(passes, start, 30).score > score

@@ -9,7 +9,8 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 import headwater as hw
-from headwater.models.typicality import kept_components, usual_chain
+from headwater.core.batch import Batch
+from headwater.models.typicality import kept_components, typicality_of, usual_chain
 
 
 def slow_scores(model, X, rate=0.05):
@@ -121,3 +122,15 @@ def test_saved_and_merged_models_score_the_same(rows, tmp_path):
     np.testing.assert_allclose(one.anomaly_score(rows), other.anomaly_score(rows), rtol=1e-6)
     one.save(tmp_path / "model.hw")
     np.testing.assert_array_equal(hw.load(tmp_path / "model.hw").anomaly_score(rows), one.anomaly_score(rows))
+
+
+@pytest.mark.parametrize("kind", [hw.GaussianMixture, hw.MultinomialMixture], ids=lambda kind: kind.__name__)
+def test_rows_are_as_odd_with_a_label_as_without(kind, rows):
+    """Kernels use labels as indices, and the component of a label may be left out."""
+    X = np.abs(rows).round()
+    model = kind(3, random_state=0).fit(X)
+    runtime = model._runtime
+    seen = runtime.read()
+    law = typicality_of(runtime.learner.model, seen.parameters, seen.belief, runtime.learner.algorithm.report)
+    labels = np.full(len(X), len(law.laws[-1][1].log_weights), dtype=np.int64)
+    np.testing.assert_array_equal(law.scores(Batch(X, labels=labels)), law.scores(Batch(X)))

@@ -59,10 +59,14 @@ def sample_rows(matrix: bool, parameters: GaussianParameters, components: NDArra
     return np.asarray(noise + parameters.means[components] + parameters.origin)
 
 
+class SingularCovariance(np.linalg.LinAlgError):
+    """Covariances that have no density; a `ValueError`, as scikit-learn raises it."""
+
+
 def refuse_singular(pivots: int, prior: GaussianPrior) -> None:
     """Refuse covariances that a readout without any prior had to lift."""
     if pivots and prior.mean_precision == 0.0 and prior.floor == 0.0:
-        raise ValueError(
+        raise SingularCovariance(
             "Fitting the mixture model failed because some components have ill-defined empirical covariance (for "
             "instance caused by singleton or collapsed samples). Try to decrease the number of components, increase "
             "reg_covar, or scale the input data."

@@ -112,7 +112,7 @@ def _look_ahead(
         with np.errstate(all="ignore"):
             parameters = kept.parameters(farther)
             return parameters, *kept.look(parameters)
-    except ValueError:  # a covariance that is singular
+    except np.linalg.LinAlgError:  # a covariance that is singular
         return parameters, farther, np.nan
 
 

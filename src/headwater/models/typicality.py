@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.batch import Batch, SparseRows
+from headwater.core.batch import NO_LABELS, Batch, SparseRows
 from headwater.core.statistics import Array
 from headwater.families.components import ComponentStatistics
 from headwater.models.chain_records import ChainParameters
@@ -34,8 +34,9 @@ class Typicality:
     kept: NDArray[np.int64]
 
     def scores(self, batch: Batch, n_threads: int | None = None) -> Array:
-        """Return the lower of the log-densities (n,) of every row."""
-        found = [model.log_likelihood(parameters, batch, n_threads) for model, parameters in self.laws]
+        """Return the lower of the log-densities (n,) of every row, whatever its label: that may be a component left out."""
+        rows = replace(batch, labels=NO_LABELS)
+        found = [model.log_likelihood(parameters, rows, n_threads) for model, parameters in self.laws]
         return np.asarray(np.minimum.reduce(found))
 
 
@@ -100,7 +101,7 @@ def typicality_of(
         matrix[kept[0], summed] = 1.0
         try:
             whole = model.readout(readout, prior, model.recombine(statistics, matrix), count)
-        except ValueError:  # without a prior, components that gave their rows away have no parameters
+        except np.linalg.LinAlgError:  # without a prior, components that gave their rows away have no parameters
             return Typicality(tuple(laws), kept)
         one = MixtureParameters(np.zeros(1), model.family.select_parameters(whole.components, kept[:1]))
         laws.append((model.part(1), one))
