@@ -160,3 +160,11 @@ def test_a_glance_leaves_out_what_takes_long(monkeypatch):
     assert [one.kind for one in brief.problems] == ["dead"] and "1 finding in health_" in repr(model)
     with pytest.raises(AssertionError):
         _ = model.health_
+
+
+@pytest.mark.filterwarnings("ignore:.*did not converge")
+def test_advice_to_make_more_passes_names_the_parameter_of_the_model():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    chain = hw.GaussianHMM(2, algorithm="em", n_iter=2, tol=0.0, random_state=0).fit(X)
+    mixture = hw.GaussianMixture(2, algorithm="em", max_iter=2, tol=0.0, random_state=0).fit(X)
+    assert "raise n_iter, or tol" in str(chain.health_) and "raise max_iter, or tol" in str(mixture.health_)

@@ -210,3 +210,42 @@ def test_sentences():
         series_model.forecast(2, key="x")
     with pytest.raises(ValueError, match="covars_ must hold covariances, which are symmetric and positive definite"):
         hw.AutoregressiveHMM(1).covars_ = [[[1.0, 2.0], [2.0, 1.0]]]
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_states_that_differ_in_their_slopes_alone_are_not_said_to_be_the_same(d):
+    rng = np.random.default_rng(0)
+    states = (np.arange(1200) // 100) % 2
+    X = rng.normal(size=(1200, d))
+    y = np.where(states, X[:, 0], -X[:, 0]) + 0.5 * rng.normal(size=1200)
+    assert not hw.RegressionHMM(2, random_state=0).fit(X, y).health_.of_kind("duplicated")
+    for t in range(1, 1200):
+        X[t] += np.where(states[t], 0.8, -0.8) * X[t - 1]
+    assert not hw.AutoregressiveHMM(2, random_state=0).fit(X).health_.of_kind("duplicated")
+
+
+def test_states_are_apart_as_the_laws_of_targets_are_where_the_inputs_are():
+    X, y = switching_rows()
+    model = hw.RegressionHMM(2, random_state=0).fit(X, y)
+    apart, _ = model._describer._checks(np.array([300.0, 300.0]), 4.0).divergences()
+    expected = np.zeros((2, 2))
+    shares = model.predict_proba(X, y)
+    for k, j in product(range(2), repeat=2):  # KL of normal laws, averaged over the rows of each state
+        means = X @ model.coef_.T + model.intercept_
+        for one, other in ((k, j), (j, k)):
+            v, w = model.noise_variance_[[one, other]]
+            divergence = 0.5 * (v / w - 1.0 - np.log(v / w) + (means[:, one] - means[:, other]) ** 2 / w)
+            expected[k, j] += np.average(divergence, weights=shares[:, one])
+    np.testing.assert_allclose(apart, expected, rtol=1e-2, atol=1e-9)
+
+
+def test_descriptions_have_coefficients():
+    X, y = switching_rows()
+    model = hw.RegressionHMM(2, random_state=0).fit(X, y)
+    for one in model.describe().components:
+        values = {value.name: value.value for value in one.values}
+        assert list(values) == ["intercept", "x0", "x1", "noise"]
+        np.testing.assert_allclose([values["x0"], values["x1"]], model.coef_[one.index])
+    lags = hw.AutoregressiveHMM(2, order=3, random_state=0).fit(series())
+    assert [value.name for value in lags.describe().components[0].values][1:] == ["lag 1", "lag 2", "lag 3", "noise"]
+    assert "lag 3" in repr(lags)

@@ -65,7 +65,7 @@ DRAWN = {
     "ellipses": {"gaussian", "bayesian", "sweeping", "parts", "chain", "background"},
     "images": set(),
     "intervals": set(KINDS) - {"topics", "spectra", "arrival"} - CHAINS,
-    "regressions": {"regression"},
+    "regressions": {"regression", "switching"},
     "scores": set(),
     "spectra": {"spectra", "topics"},
     "spectrogram": set(),

@@ -13,8 +13,8 @@ from sklearn.exceptions import NotFittedError
 
 import headwater as hw
 from headwater.core.chunk import Chunk
+from headwater.diagnostics.numbers import format_interval, format_number, format_percent, format_with_spread
 from headwater.reports import cards, context, course, reading
-from headwater.reports.numbers import format_interval, format_number, format_percent, format_with_spread
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from headwater.diagnostics.numbers import format_with_spread
+
 if TYPE_CHECKING:
     from headwater.diagnostics.description import Component, Description, Value
 
@@ -73,8 +75,12 @@ def _values(component: Component, what: str) -> str:
 
 
 def _value(value: Value) -> str:
-    spread = "" if value.spread is None else f"±{value.spread:.2g}"
-    return f"{short_name(value.name)} {_number(value.value)}{spread}"
+    return f"{short_name(value.name)} {number_text(value.value, value.spread)}"
+
+
+def number_text(value: float, spread: float | None) -> str:
+    """Return a number in three digits; with a spread, in as many digits as the spread supports."""
+    return _number(value) if spread is None else "±".join(format_with_spread(value, spread, 2)).replace("\u2212", "-")
 
 
 def _interval(value: float, low: float | None, high: float | None) -> str:

@@ -57,7 +57,9 @@ def course_findings(subject: Subject, reading: ReadingView, brief: bool = False)
     """Return what the course of learning shows: convergence, drift, forgetting, mixed clusters and the last refinement."""
     found = []
     if passes := subject.unconverged_passes:
-        found.append(Finding("unconverged", (), unconverged_sentence(passes), True, {"passes": float(passes)}))
+        found.append(
+            Finding("unconverged", (), unconverged_sentence(passes, subject.passes_setting), True, {"passes": float(passes)})
+        )
     stream = sample_findings(subject, reading, brief)
     if stream is None:
         stream = [] if subject.history is None else history_findings(subject.history, subject.unit, subject.half_life)
@@ -125,9 +127,9 @@ def _starved_findings(
     return unsupported, [finding(which, worst, subject)]
 
 
-def unconverged_sentence(passes: int) -> str:
-    """Say that the last fit did not converge."""
-    return f"The last fit had not converged after {passes} passes: raise max_iter, or tol if this precision is enough."
+def unconverged_sentence(passes: int, setting: str) -> str:
+    """Say that the last fit did not converge; `setting` is the name of the parameter that limits its passes."""
+    return f"The last fit had not converged after {passes} passes: raise {setting}, or tol if this precision is enough."
 
 
 def _duplicate_findings(evidence: Evidence, checks: ComponentChecks, looked_at: NDArray[np.bool_]) -> list[Finding]:

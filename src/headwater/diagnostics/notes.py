@@ -84,5 +84,5 @@ def notes_of(subject: Subject, results: Results, findings: tuple[str, ...], comp
     if results.distributed_report is not None:
         notes.append(results.distributed_report.sentence)
     if results.passes is not None:
-        notes.append(unconverged_sentence(results.passes))
+        notes.append(unconverged_sentence(results.passes, subject.passes_setting))
     return tuple(dict.fromkeys(notes))

@@ -126,6 +126,8 @@ class Subject:
         How the stream went, if it was monitored.
     unconverged_passes : int
         Passes of a last fit that did not converge; 0 if it did, or if the algorithm makes no passes.
+    passes_setting : str
+        The parameter that limits the passes.
     """
 
     name: str
@@ -135,3 +137,4 @@ class Subject:
     half_life: float | str | None = None
     history: History | None = None
     unconverged_passes: int = 0
+    passes_setting: str = "max_iter"

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from headwater.core.statistics import Array
 from headwater.core.values import Values
 from headwater.estimators.chains import check_numbers
+from headwater.estimators.describers.linear_chains import CoefficientChainDescriber, LinearChainDescriber
 from headwater.estimators.family_hmm import FamilyHMM
 from headwater.families.linear_gaussian import LinearGaussian
 from headwater.families.linear_gaussian_belief import LinearGaussianStatistics
@@ -44,6 +45,11 @@ class LinearHMM(FamilyHMM):
     def _target_places(self, width: int) -> NDArray[np.int64]:
         return np.arange(width - self._linear.n_targets, width)
 
+    @property
+    def _describer(self) -> LinearChainDescriber:
+        several = self._linear.n_targets > 1  # their coefficients are matrices, which say less in a line than means
+        return LinearChainDescriber(self) if several else CoefficientChainDescriber(self)
+
     def _target_moments(self) -> tuple[Array, Array]:
         """Mean and variance (K, d) of the targets of each state, over the rows that were learned."""
         prior, statistics, count = self._belief()
@@ -55,6 +61,20 @@ class LinearHMM(FamilyHMM):
         mean = totals.cross[:, 0, size - d :] / rows if kept else np.zeros((len(rows), d))
         second = np.diagonal(totals.cross, axis1=1, axis2=2)[:, size - d :] / rows
         return mean + origin, np.maximum(second - mean**2, 0.0)
+
+    def _design_moments(self) -> Array:
+        """Second moments (K, q, q) of the inputs of each state about the origin, the constant among them."""
+        _, statistics, count = self._belief()
+        totals = cast(LinearGaussianStatistics, statistics.emissions).scaled(count)
+        size = totals.cross.shape[1] - self._linear.n_targets
+        return np.asarray(totals.cross[:, :size, :size] / np.maximum(totals.count, 1e-300)[:, None, None])
+
+    def _design_spreads(self) -> Array:
+        """Standard deviations of the inputs, over the rows that were learned."""
+        moments = np.einsum("k,kij->ij", self.get_stationary_distribution(), self._design_moments())
+        if not self._linear.intercept:
+            return np.sqrt(np.diagonal(moments))
+        return np.sqrt(np.maximum(np.diagonal(moments)[1:] - moments[0, 1:] ** 2, 0.0))
 
     def _set_level(self, value: Values, shape: tuple[int, ...]) -> None:
         self._give("intercept_", check_numbers(value, shape, "intercept_"))

@@ -15,6 +15,7 @@ from headwater.core.values import Key, RandomState, Rows, Values
 from headwater.estimators.calls import answers_at_once, learns, reads
 from headwater.estimators.chain_forecasts import check_steps
 from headwater.estimators.chains import check_chain_rows, check_numbers
+from headwater.estimators.describers.linear_chains import RegressionChainDescriber
 from headwater.estimators.forecast import Forecast
 from headwater.estimators.linear_hmm import LETTERS
 from headwater.estimators.seeds import new_key
@@ -289,6 +290,10 @@ class RegressionHMM(TargetDiagnostics):
 
     def _moment_names(self) -> list[str]:
         return ["target"]
+
+    @property
+    def _describer(self) -> RegressionChainDescriber:
+        return RegressionChainDescriber(self)
 
     @property
     @reads

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from headwater.core.statistics import Array
 from headwater.plotting.shared import axes_of, colors_of, draw_rows, require_attributes, shorten
 
 if TYPE_CHECKING:
@@ -24,11 +25,11 @@ def regressions(
     *,
     color: Colors | None = None,
 ) -> Axes:
-    """Draw each component of a regression mixture as its line, with a band of two standard deviations; the heavier, the darker.
+    """Draw each regression of a model as its line, with a band of two standard deviations; the heavier, the darker.
 
     Parameters
     ----------
-    model : RegressionMixture
+    model : RegressionMixture or RegressionHMM
         A fitted mixture. Anything will do that has `weights_`, `coef_`, `intercept_` and `noise_variance_`.
     X : array-like of shape (n_samples, n_features), optional
         Inputs, which say where lines begin and end; with their targets they are drawn beneath, at most 5000 of them.
@@ -57,9 +58,9 @@ def regressions(
     >>> len(ax.lines), ax.get_ylabel()
     (2, 'target')
     """
-    require_attributes(model, "regressions", "weights_", "coef_", "intercept_", "noise_variance_")
+    require_attributes(model, "regressions", "coef_", "intercept_", "noise_variance_")
     axes = axes_of(ax)
-    weights, coef = np.asarray(model.weights_), np.asarray(model.coef_)
+    weights, coef = regression_weights(model), np.asarray(model.coef_)
     middle, ends = np.zeros(coef.shape[1]), np.array([-1.0, 1.0])
     if X is not None:
         inputs = np.asarray(X, dtype=float)
@@ -77,3 +78,8 @@ def regressions(
     axes.set_xlabel(shorten(names[column], 48))
     axes.set_ylabel("target")
     return axes
+
+
+def regression_weights(model: Drawable) -> Array:
+    """Return how much each regression counts: its weight, or how often its state occurs."""
+    return np.asarray(model.weights_ if hasattr(model, "weights_") else model.get_stationary_distribution())

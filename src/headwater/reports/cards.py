@@ -10,13 +10,13 @@ import numpy as np
 from markupsafe import Markup
 
 from headwater.diagnostics.description import Component, Curve, Description, Matrix
+from headwater.diagnostics.numbers import format_interval, format_percent, format_with_spread
 from headwater.diagnostics.text_width import text_width
 from headwater.estimators.base import StreamingEstimator
 from headwater.plotting.images import image_shape as shape_of
 from headwater.reports.colors import page_palette
 from headwater.reports.drawings import CROWDED_STATES, sparkline, transition_graph
 from headwater.reports.figures import WATER, figure, image
-from headwater.reports.numbers import format_interval, format_percent, format_with_spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,15 +15,16 @@ from markupsafe import Markup
 from headwater import __version__, plotting
 from headwater.core.statistics import Array
 from headwater.diagnostics.description import Description
+from headwater.diagnostics.numbers import format_interval, format_number, format_percent, format_signed
 from headwater.estimators.base import StreamingEstimator
 from headwater.plotting.column_pair import telling_pair
+from headwater.plotting.regressions import regression_weights
 from headwater.plotting.shared import variances_of
 from headwater.reports.cards import card_layout, draw_curve, draw_images, make_card, pixel_shape, show_matrix
 from headwater.reports.colors import color_components
 from headwater.reports.course import learning_course
 from headwater.reports.figures import figure, image
 from headwater.reports.headline import name_data, summarize_page
-from headwater.reports.numbers import format_interval, format_number, format_percent, format_signed
 from headwater.reports.reading import Data, DataSummary, OddRow, summarize_data
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _scatter(
 
 
 def _regression_lines(model: StreamingEstimator, sample: Array, shades: Sequence[str]) -> tuple[Markup, str]:
-    column = int(np.argmax(np.abs(model.weights_ @ np.abs(model.coef_)) * sample[:, :-1].std(axis=0)))
+    column = int(np.argmax(np.abs(regression_weights(model) @ np.abs(model.coef_)) * sample[:, :-1].std(axis=0)))
     label = "The regressions over the input that matters most, with some of the rows"
 
     def lines(axes: Axes) -> None:

@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from headwater.reports.numbers import format_number, format_percent
+from headwater.diagnostics.numbers import format_number, format_percent
 
 if TYPE_CHECKING:
     from headwater.diagnostics.description import Description

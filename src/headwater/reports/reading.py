@@ -16,8 +16,8 @@ from headwater.core.statistics import Array
 from headwater.diagnostics.component_description import column_names, scores_per_size, symbol_names
 from headwater.diagnostics.description import Value
 from headwater.diagnostics.history import perplexity
+from headwater.diagnostics.numbers import format_number
 from headwater.estimators.base import StreamingEstimator
-from headwater.reports.numbers import format_number
 
 Rows: TypeAlias = Any  # what a model takes as rows: an array, a frame, a sparse matrix, documents or a Chunk
 Data: TypeAlias = object  # a path, rows, or an iterable of rows

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headwater.cli.support.advice import to_command_line_words
 from headwater.cli.support.display import print_table, replace_control_characters
+from headwater.diagnostics.description_text import number_text
 
 if TYPE_CHECKING:
     from headwater.diagnostics.description import Component
@@ -56,15 +57,8 @@ def _format_values(component: Component) -> str:
     values = list(component.values)
     if len(values) > MOST_VALUES and any(value.standing is not None for value in values):
         values.sort(key=lambda value: -abs(value.standing or 0.0))
-    parts = [f"{value.name} {_format_with_spread(value.value, value.spread)}" for value in values[:MOST_VALUES]]
+    parts = [f"{value.name} {number_text(value.value, value.spread)}" for value in values[:MOST_VALUES]]
     return ", ".join([*([component.remark] if component.remark else []), *parts])
-
-
-def _format_with_spread(value: float, spread: float | None) -> str:
-    """Return a number in three digits; with a spread, in as many digits as the spread supports."""
-    from headwater.reports.numbers import format_with_spread
-
-    return format_number(value) if spread is None else "±".join(format_with_spread(value, spread, 2)).replace("\u2212", "-")
 
 
 def _format_interval(value: float, low: float | None, high: float | None) -> str:

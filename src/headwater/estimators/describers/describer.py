@@ -63,7 +63,7 @@ class Describer(ABC):
         return Subject(
             type(self.model).__name__, self.model._traits.unit, self.model._runtime, self.model._learner,
             getattr(self.model, "half_life", None),
-            getattr(self.model, "history_", None), passes,
+            getattr(self.model, "history_", None), passes, "n_iter" if hasattr(self.model, "n_iter") else "max_iter",
         )  # fmt: skip
 
     def notes(self, component: str) -> tuple[str, ...]:

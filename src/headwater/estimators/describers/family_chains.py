@@ -24,15 +24,14 @@ class FamilyChainDescriber(ChainDescriber):
 
     def evidence(self) -> Evidence:
         """Return what the health of the model is judged by."""
-        family, width = self.model._model.family, self.model._learner.width
-        each = family.n_parameters(width) / self.model.n_components_
+        each = self.model._model.family.n_parameters(self.model._learner.width) / self.model.n_components_
+        return self.model._chain_evidence(lambda rows: self._checks(rows, each), each * MOMENT_ROWS)
 
-        def checks(rows: Array) -> FamilyChecks:
-            return FamilyChecks(family, self.model._emissions, rows, each)
+    def _checks(self, rows: Array, each: float) -> FamilyChecks:
+        """Return the checks of states with so many rows, and with `each` parameters."""
+        return FamilyChecks(self.model._model.family, self.model._emissions, rows, each)
 
-        return self.model._chain_evidence(checks, each * MOMENT_ROWS)
-
-    def patterns(self) -> Array:
+    def patterns(self) -> Array | None:
         """Return what components are in all columns (K, d)."""
         return np.asarray(self.model._moments()[0])
 

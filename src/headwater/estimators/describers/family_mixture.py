@@ -37,9 +37,11 @@ class FamilyChecks:
 
     def divergences(self) -> tuple[Array, Array]:
         """Symmetric divergences (K, K) of the densities, in nats a row, and what of them is chance: chi-squared, by rows."""
+        return self.family.density_divergences(self.parameters, self.parameters), self._chance()
+
+    def _chance(self) -> Array:
         behind = np.maximum(self.rows, 1.0)
-        chance = (self.each + DOUBT * np.sqrt(2.0 * self.each)) * (1.0 / behind[:, None] + 1.0 / behind)
-        return self.family.density_divergences(self.parameters, self.parameters), chance
+        return np.asarray((self.each + DOUBT * np.sqrt(2.0 * self.each)) * (1.0 / behind[:, None] + 1.0 / behind))
 
     def degenerate_findings(self, alive: NDArray[np.bool_]) -> list[Finding]:
         """Nothing is known of components by themselves."""
