@@ -52,8 +52,8 @@ def _filter(
 ) -> tuple[Array, Array]:
     number = len(edges) - 1
     filters = np.zeros((number, model.n_components))
-    shares, ahead, _ = model.filtered(parameters, X, edges, np.zeros(number, dtype=bool), filters, n_threads)
-    return shares, ahead
+    found = model.filtered(parameters, X, edges, np.zeros(number, dtype=bool), filters, n_threads)
+    return found.shares, found.ahead
 
 
 def _look_ahead(logs: Array, steps: Array, lag: int) -> Array:

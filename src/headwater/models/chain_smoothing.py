@@ -16,9 +16,10 @@ from headwater.core.gapped_rows import GappedRows, as_gapped, find_absent
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix
 from headwater.families.family import Family
-from headwater.kernels.chains import run_filter, smooth
+from headwater.kernels.chains import run_filter
 from headwater.kernels.parallel import run_slabs
 from headwater.models.chain_records import Carry, ChainParameters, ChainPrior, ChainStatistics
+from headwater.models.chain_underflow import Filtered, filter_in_logs, may_lose, smooth_filtered
 
 EMPTY: Array = np.empty(0)
 NO_LOGS: Array = np.empty((0, 0))
@@ -110,10 +111,11 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
         parameters, X, edges = task.parameters, task.X, task.edges
         k, number = self.n_components, len(edges) - 1
         known, filters = np.zeros(number, dtype=bool), np.zeros((number, k))
-        shares, ahead, found = self.filtered(parameters, X, edges, known, filters, 1)
+        filtered = self.filtered(parameters, X, edges, known, filters, 1)
+        shares, found = filtered.shares, filtered.scores
         totals = self.zeros(X.shape[1]) if task.learning else None
         start, steps = (totals.start, totals.steps) if totals is not None else (np.zeros(k), np.zeros((k, k)))
-        smooth(shares, ahead, edges, known, filters, np.diff(edges), parameters.transitions, start, steps)
+        smooth_filtered(filtered, parameters, edges, known, filters, np.diff(edges), start, steps)
         if totals is not None:
             totals.steps[...] *= parameters.transitions
             totals = self._collected(parameters, X, shares, totals, 1)
@@ -133,7 +135,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
         if inside:
             low = max(int(edges[at]), begin - beyond)
             known = np.array([low > edges[at]])
-            shares, _, _ = self.filtered(parameters, X[low:begin], np.array([0, begin - low]), known, filters, 1)
+            shares = self.filtered(parameters, X[low:begin], np.array([0, begin - low]), known, filters, 1).shares
             filters = shares[-1:].copy()
         first_filter = filters[0].copy()
         last_states: Array | None = None
@@ -148,9 +150,10 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
             known[0] = inside
             carried[0] = filters[0]
             counted = np.minimum(np.diff(own), high - low - own[:-1])
-            shares, ahead, found = self.filtered(parameters, X[low:end], own, known, carried, 1)
+            filtered = self.filtered(parameters, X[low:end], own, known, carried, 1)
+            shares, found = filtered.shares, filtered.scores
             start, steps = (totals.start, totals.steps) if totals is not None else (np.zeros(k), np.zeros((k, k)))
-            smooth(shares, ahead, own, known, carried, counted, parameters.transitions, start, steps)
+            smooth_filtered(filtered, parameters, own, known, carried, counted, start, steps)
             if last_states is not None and inside and np.abs(last_states - shares[0]).max() > AGREE:
                 return None
             head = shares[0].copy() if head is None else head
@@ -184,7 +187,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
         known: NDArray[np.bool_],
         filters: Array,
         n_threads: int | None,
-    ) -> tuple[Array, Array, Array]:
+    ) -> Filtered:
         """States of each row given the rows so far, and given those before it, and its log-score."""
         shares, scores = self._densities(parameters, X, n_threads)
         ahead = np.empty_like(shares)
@@ -192,7 +195,10 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
         if run_filter(shares, NO_LOGS, *chain) >= 0:
             shares, scores[...] = self._densities(parameters, X, n_threads)
             run_filter(shares, self.log_densities_of(parameters, X) - scores[:, None], *chain)
-        return shares, ahead, scores
+        found = Filtered(shares, ahead, scores, None)
+        if not may_lose(parameters, shares, ahead):
+            return found
+        return filter_in_logs(parameters, self.log_densities_of(parameters, X), edges, known, filters, found)
 
     def _densities(self, parameters: ChainParameters, X: Array, n_threads: int | None) -> tuple[Array, Array]:
         """Densities of each row under each state, relative to their sum, and its logarithm."""

@@ -19,7 +19,7 @@ from headwater.core.statistics import Array, widest_form
 from headwater.core.values import Index
 from headwater.families.capabilities import SweepsChains
 from headwater.families.geometry import RowGeometry
-from headwater.kernels.chains import best_path, draw_path, smooth
+from headwater.kernels.chains import best_path, draw_path
 from headwater.kernels.parallel import one_blas_thread
 from headwater.models import chain_soundness as soundness
 from headwater.models.chain_records import (
@@ -35,6 +35,7 @@ from headwater.models.chain_records import (
 )
 from headwater.models.chain_smoothing import EMPTY, IMPOSSIBLE, NO_POSTERIORS, Smoother, by_group
 from headwater.models.chain_start import start_chain
+from headwater.models.chain_underflow import smooth_filtered
 
 STRETCH = 2**16  # rows that are scored at once
 LONGEST = 1e12  # size of the logarithm of the share of old statistics
@@ -220,9 +221,10 @@ class HiddenMarkov(Smoother):
         known, filters = self._carried(carry, ids)
         places = np.arange(len(batch)) if order is None else order
         counted = np.add.reduceat((places < rows).astype(np.int64), edges[:-1])
-        shares, ahead, scores = self.filtered(parameters, batch.X, edges, known, filters, n_threads)
+        found = self.filtered(parameters, batch.X, edges, known, filters, n_threads)
+        shares, scores = found.shares, found.scores
         totals = self.zeros(batch.X.shape[1])
-        smooth(shares, ahead, edges, known, filters, counted, parameters.transitions, totals.start, totals.steps)
+        smooth_filtered(found, parameters, edges, known, filters, counted, totals.start, totals.steps)
         totals.steps[...] *= parameters.transitions
         counts = places < rows
         own = slice(0, rows) if order is None else counts
@@ -249,7 +251,7 @@ class HiddenMarkov(Smoother):
         order, edges, ids = by_group(batch.sequences, len(batch))
         X = batch.X if order is None else batch.X[order]
         known, filters = self._carried(carry, ids)
-        shares, _, found = self.filtered(parameters, X, edges, known, filters, n_threads)
+        shares, _, found, _ = self.filtered(parameters, X, edges, known, filters, n_threads)
         found[find_absent(X)] = 0.0  # whatever a variational bound makes of time that passes
         for target, values in ((scores, found), (filtered, shares)):
             if target.size:

@@ -116,6 +116,10 @@ def gaussian_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
     for kind in ("full", "diag"):
         for algorithm in ("auto", "online-em"):
             yield hw.GaussianHMM(2, covariance_type=kind).set_params(algorithm=algorithm), (gaps,), {}
+    forward = hw.GaussianHMM(2, init_params="", algorithm="em")  # a state that comes back is smoothed in logarithms
+    forward.startprob_, forward.transmat_ = [0.5, 0.5], [[0.9, 0.1], [0.0, 1.0]]
+    forward.means_, forward.covars_ = [[0.0], [60.0]], [[1.0], [1.0]]
+    yield forward, (np.where(np.arange(N_ROWS)[:, None] == 0, 60.0, rng.normal(size=(N_ROWS, 1))),), {}
 
 
 def symbol_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
