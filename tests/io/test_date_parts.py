@@ -74,12 +74,42 @@ def test_models_read_other_files_in_the_same_way(tmp_path):
     np.testing.assert_allclose(again.score_samples(chunk), model.score_samples(next(iter(hw.stream(frame, dates="parts")))))
 
 
+@pytest.mark.parametrize("kind", ["arrow", "zone", "pandas", "parquet", "csv"])
+def test_tables_have_parts_beside_their_other_columns(kind, tmp_path):
+    (chunk,) = hw.stream(sources(tmp_path)[kind], dates="parts", categories="keep")
+    assert list(chunk.columns) == [*NAMES, "x"]
+    found = np.column_stack([column.to_numpy(zero_copy_only=False) for column in chunk.X.table.columns[:5]])
+    np.testing.assert_allclose(found, wanted(TIMES), atol=1e-12)
+
+
+def test_models_of_tables_read_other_files_in_the_same_way(tmp_path):
+    rng = np.random.default_rng(0)
+    at = np.datetime64("2024-01-01") + rng.integers(0, 500_000, size=400).astype("timedelta64[m]")
+    frame = pd.DataFrame({"at": at, "kind": rng.choice(["a", "b"], 400), "x": rng.normal(size=400)})
+    model = hw.MixedMixture(2, random_state=0)
+    for chunk in hw.stream(frame, dates="parts", categories="keep"):
+        model.partial_fit(chunk)
+    model.save(tmp_path / "dates.hw")
+    again = hw.load(tmp_path / "dates.hw")
+    frame.to_csv(tmp_path / "dates.csv", index=False)
+    (chunk,) = hw.stream(tmp_path / "dates.csv", like=again)
+    assert list(chunk.columns) == [*NAMES, "kind", "x"]
+    (same,) = hw.stream(frame, dates="parts", categories="keep")
+    np.testing.assert_allclose(again.score_samples(chunk), model.score_samples(same))
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_a_table_says_how_dates_are_learned(text):
+    days = pd.date_range("2024-01-01", periods=60)
+    frame = pd.DataFrame({"day": days.astype(str) if text else days, "x": np.random.default_rng(0).normal(size=60)})
+    with pytest.warns(UserWarning, match="column 'day' is left out, since it holds dates; read with dates='parts', hour"):
+        hw.MixedMixture(1, random_state=0).partial_fit(frame)
+
+
 def test_refusals_are_one_sentence():
     table = pa.table({"at": pa.array(TIMES, pa.timestamp("ms")), "x": np.arange(5.0)})
     with pytest.raises(StreamError, match="use categories='one-hot', categories='drop', dates='parts', or exclude="):
         list(hw.stream(table))
-    with pytest.raises(StreamError, match="choose one"):
-        list(hw.stream(table, dates="parts", categories="keep"))
     with pytest.raises(ValueError, match="dates must be one of 'refuse', 'parts', got 'all'"):
         hw.stream(table, dates="all")
     with pytest.raises(StreamError, match="no value in column 'at:hour_sin', row 3"):

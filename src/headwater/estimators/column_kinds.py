@@ -6,11 +6,12 @@ import numbers
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 import pyarrow as pa
 
 from headwater.estimators.codebook import as_arrow
-from headwater.estimators.row_numbers import LEAST_ROWS, numbers_rows
+from headwater.estimators.row_numbers import LEAST_ROWS, numbers_rows, rises
 from headwater.io.read_errors import column_phrase, quote_names
 
 GAUSSIAN, POISSON, BERNOULLI, CATEGORICAL, IGNORED = "gaussian", "poisson", "bernoulli", "categorical", "ignore"
@@ -21,6 +22,7 @@ KINDS = (GAUSSIAN, CATEGORICAL, BERNOULLI, POISSON, *SKEWED, IGNORED)
 COUNTS = (POISSON, ZERO_POISSON)
 AMOUNTS = (ZERO_LOGNORMAL, ZERO_GAMMA)
 
+HOLDS_DATES = "it holds dates"
 ID_SHARE = 0.8  # distinct values among the rows of such a column
 
 
@@ -56,6 +58,8 @@ def _left_out(names: list[str], reason: str, words: bool | None) -> str:
     mend = f"columns={{{names[0]!r}: {CATEGORICAL if words else GAUSSIAN!r}}} includes {first}"
     if words is None:
         mend = "numbers, text and booleans are learned"
+    if reason == HOLDS_DATES:
+        mend = "read with dates='parts', hour, weekday and day of the year are learned"
     if len(names) == 1:
         return f"{column_phrase(names)} is left out, since {reason}; {mend}"
     return f"{column_phrase(names)} are left out, since {reason.replace('it ', 'each ', 1)}; {mend}"
@@ -88,6 +92,8 @@ def _guess(column: pa.Array, capacity: int) -> tuple[str, str]:
     if pa.types.is_boolean(kind):
         return BERNOULLI, ""
     words = _holds_words(column.type)
+    if pa.types.is_temporal(kind) or (words and _is_date(values[0].as_py()) and _is_date(values[-1].as_py())):
+        return IGNORED, HOLDS_DATES
     if words is None:
         return IGNORED, f"it holds {kind}"
     distinct = len(values.unique())
@@ -97,9 +103,21 @@ def _guess(column: pa.Array, capacity: int) -> tuple[str, str]:
         return CATEGORICAL, ""
     if distinct == 1 and len(values) > 1:
         return IGNORED, "the first rows have one value there"
-    if numbers_rows(values.cast(pa.float64()).to_numpy(zero_copy_only=False)):
+    found = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    if numbers_rows(found):
         return IGNORED, "it numbers the rows"
+    if rises(found):
+        return IGNORED, "it holds whole numbers that only rise, as ids and times do"
     return GAUSSIAN, ""
+
+
+def _is_date(value: object) -> bool:
+    """Whether a text is a date, or a date and a time, as ISO 8601 writes them."""
+    try:
+        datetime.fromisoformat(str(value))
+    except ValueError:
+        return False
+    return not str(value).isdecimal()
 
 
 def _holds_words(kind: pa.DataType) -> bool | None:

@@ -25,6 +25,11 @@ def numbers_rows(values: Array) -> bool:
     return bool(steps[0] != 0 and (steps == steps[0]).all() and np.all(values == np.round(values)))
 
 
+def rises(values: Array) -> bool:
+    """Return whether a column holds whole numbers, each greater than the one before; of few rows nothing is said."""
+    return len(values) >= LEAST_ROWS and bool((np.diff(values) > 0.0).all() and (values == np.round(values)).all())
+
+
 def find_row_numbers(X: Rows) -> list[str]:
     """Return the names of the columns of a frame or a chunk that count the rows, or hold whole numbers that only rise."""
     if isinstance(X, Chunk):
@@ -60,4 +65,4 @@ def _is_numbered(column: Any) -> bool:
         values = np.asarray(column.to_numpy(), dtype=np.float64)
     except (TypeError, ValueError):  # gaps that have no number
         return False
-    return numbers_rows(values) or (not kind.startswith(("float", "double")) and bool((np.diff(values) > 0.0).all()))
+    return numbers_rows(values) or (not kind.startswith(("float", "double")) and rises(values))

@@ -78,7 +78,7 @@ def stream(
         What becomes of a row that lacks a value: "keep" leaves NaN in its place, "blank" makes the whole row NaN (for hidden
         Markov models), "drop" leaves it out, "zero" puts a zero.
     dates : {"refuse", "parts"}, default="refuse"
-        What becomes of columns of dates and times, if `categories` do not take them: "parts" are hour and weekday as angles
+        What becomes of columns of dates and times: "parts" are hour and weekday as angles
         (sine and cosine) and the day of the year.
     chunk_rows : int or "auto", default="auto"
         Rows of a chunk; "auto" is about 4 MB.

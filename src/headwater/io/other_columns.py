@@ -22,7 +22,7 @@ def keep_other_columns(stream: Stream) -> Stream:
     recipe = reader.recipe
     if not isinstance(recipe, TableRecipe | TypedColumnsRecipe):
         return stream
-    inputs = recipe.names if isinstance(recipe, TypedColumnsRecipe) else [one.name for one in recipe.inputs]
+    inputs = list(recipe.columns) if isinstance(recipe, TypedColumnsRecipe) else [one.name for one in recipe.inputs]
     used = {*inputs, *recipe.companions.names}
     others = tuple(name for name in source_columns(stream) if name not in used)
     if not others:

@@ -41,10 +41,6 @@ def plan_table(head: TableHead, options: Options, place: str) -> TableRecipe | T
         named = resolve_columns(options.columns, head.names, place, "columns")
         chosen = [name for name in dict.fromkeys(named) if name not in excluded]
     typed = options.categories == "keep"
-    if typed and options.dates == "parts":
-        raise StreamError(
-            "dates='parts' makes numbers of columns, and categories='keep' passes them on as they are: choose one"
-        )
     if typed:
         refuse_missing(options.missing)
     inputs = tuple(Input(name) for name in chosen) if typed else _inputs(chosen, head, options, place)
@@ -57,9 +53,16 @@ def plan_table(head: TableHead, options: Options, place: str) -> TableRecipe | T
     companions = plan_companions(roles, head.types, head.sample, place, errors)
     others = None if options.columns is not None else tuple(name for name in excluded | set(chosen) if name is not None)
     if typed:
-        types = {name: column_type(head.types[name]) if name in head.types else NUMBER for name in chosen}
+        types = {name: _typed_column(head.types.get(name), options) for name in chosen}
         return TypedColumnsRecipe(types, companions, head.named, others)
     return TableRecipe(inputs, companions, options.missing, head.named, head.complex, others=others)
+
+
+def _typed_column(kind: pa.DataType | None, options: Options) -> str:
+    """Return what a column that is passed on as it is holds; numbers, where the file has no types."""
+    if kind is None:
+        return NUMBER
+    return (kind_of_dates(kind) if options.dates == "parts" else None) or column_type(kind)
 
 
 def check_errors(errors: tuple[str, ...], names: list[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,8 @@ from headwater.core.table_rows import TableRows
 from headwater.io.blocks import Block
 from headwater.io.read_errors import StreamError, explain_read_errors
 from headwater.io.recipes.companions import Companions, concatenate_companions
+from headwater.io.recipes.date_parts import KINDS as DATE_KINDS
+from headwater.io.recipes.date_parts import to_parts, type_of_dates
 from headwater.io.recipes.kept_columns import KeptColumns
 from headwater.io.recipes.tables import column_finder, columns_to_read, rows_per_chunk
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from headwater.io.recipes.recipe import ChunkMaker
 
 NUMBER, TEXT, FLAG = "number", "text", "flag"
-COLUMN_TYPES = (NUMBER, TEXT, FLAG)
+COLUMN_TYPES = (NUMBER, TEXT, FLAG, *DATE_KINDS)
 COLUMN_BYTES = 16  # of a value, about
 
 
@@ -37,7 +39,7 @@ def refuse_missing(missing: str) -> None:
 
 @dataclass(frozen=True)
 class TypedColumnsRecipe:
-    """How chunks are made of typed columns. `columns` says whether a column holds numbers, text or flags."""
+    """How chunks are made of typed columns. `columns` says whether a column holds numbers, text or flags, or has date parts."""
 
     columns: Mapping[str, str]
     companions: Companions = Companions()
@@ -52,7 +54,7 @@ class TypedColumnsRecipe:
     @property
     def names(self) -> list[str]:
         """Names of the columns of X."""
-        return list(self.columns)
+        return [label for name, kind in self.columns.items() for label in _labels(name, kind)]
 
     @property
     def chunk_rows(self) -> int:
@@ -66,14 +68,15 @@ class TypedColumnsRecipe:
 
     def columns_to_read(self, names: Sequence[str], place: str) -> list[str]:
         """Return the columns to read from a source with these names, or refuse it."""
-        return columns_to_read(self.names, self.companions, self.others, self.kept, names, place)
+        return columns_to_read(list(self.columns), self.companions, self.others, self.kept, names, place)
 
     def types(self) -> dict[str, pa.DataType]:
         """Return how to read the columns of a file that has no types of its own."""
         import pyarrow as pa
 
         types = {NUMBER: pa.float64(), TEXT: pa.string(), FLAG: pa.bool_()}
-        return self.kept.types() | {name: types[kind] for name, kind in self.columns.items()} | self.companions.types()
+        read = {name: type_of_dates(kind) if kind in DATE_KINDS else types[kind] for name, kind in self.columns.items()}
+        return self.kept.types() | read | self.companions.types()
 
     def filter_rows(self, block: Block) -> Block:
         """Return the block as it is: gaps are kept."""
@@ -89,7 +92,7 @@ class TypedColumnsRecipe:
             tables, parts = [], []
             for block in blocks:
                 with explain_read_errors(block.name):
-                    tables.append(pa.table({name: _column(block, name) for name in names}))
+                    tables.append(pa.table(dict(self._columns(block))))
                     parts.append(self.companions.values(block, column_finder(block.rows)))
             table = pa.concat_tables(tables, promote_options="permissive")
             return Chunk(
@@ -102,6 +105,22 @@ class TypedColumnsRecipe:
             )
 
         return make
+
+    def _columns(self, block: Block) -> Iterator[tuple[str, pa.Array]]:
+        import pyarrow as pa
+
+        for name, kind in self.columns.items():
+            column = _column(block, name)
+            if kind in DATE_KINDS:
+                parts = to_parts(column, kind, f"column {name!r} of {block.name}")
+                yield from zip(_labels(name, kind), (pa.array(part, from_pandas=True) for part in parts.T), strict=True)
+            else:
+                yield name, column
+
+
+def _labels(name: str, kind: str) -> list[str]:
+    """Return the names of the columns that an input becomes."""
+    return [f"{name}:{part}" for part in DATE_KINDS[kind]] if kind in DATE_KINDS else [name]
 
 
 def _column(block: Block, name: str) -> pa.Array:
