@@ -254,6 +254,27 @@ def test_events_are_odd_at_the_rate_that_the_model_decides_by(model_file):
     assert np.mean(odd != wanted.decide(X, rate=0.05)) < 0.002 and 0.03 < odd.mean() < 0.07
 
 
+def test_of_the_events_that_are_called_odd_few_are_usual(model_file):
+    engine = engine_in(None, model_file, learns=False, decision=Decision(fdr=0.1))
+    found = events(3000, seed=6)
+    for place in range(0, 3000, 100):
+        found[place]["a"] = 60.0
+    answers = run(engine, cut([*found, *found[:5]], [7, 500, 1]))
+    odd = np.array([one["odd"] for one in answers[:3000]])
+    assert odd[::100].all() and 30 <= odd.sum() <= 35
+    table = [one["odd"] for one in engine.score([Event(one) for one in found[:50]])]
+    assert table[0] and sum(table) <= 3
+    for decision in ({"fdr": 2.0}, {"fdr": 0.1, "rate": 0.1}):
+        with pytest.raises(ValueError, match=r"fdr"):
+            Decision(**decision)
+
+
+def test_a_batch_of_bad_events_alone_is_answered(model_file):
+    engine = engine_in(None, model_file, learns=False, decision=Decision(rate=0.01))
+    assert ["error" in one for one in run(engine, [[{"a": "x"}], events(1)])] == [True, False]
+    assert "error" in engine.score([Event({"a": "x"})])[0]
+
+
 # The log
 
 

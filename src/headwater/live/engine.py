@@ -24,6 +24,7 @@ from headwater.live.folder_lock import FolderLock
 from headwater.live.learner import BLOCK_EVENTS, LAG_EVENTS, QUEUE_EVENTS, SNAPSHOT_SECONDS, Learner, Notice
 from headwater.live.scorer import Decision, Scorer
 from headwater.live.seen_ids import SeenIds, digest_of
+from headwater.policies.online_testing import Series
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
@@ -125,6 +126,7 @@ class Engine:
                 f"{settings.folder} lacks events that its snapshot has learned: its files do not belong together; name another "
                 f"folder by --state"
             )
+        self._tests = Series.begin(settings.decision.fdr or 0.0)  # begins anew with each process
         self.ids: SeenIds = self.learner.ids.copy()
         self.events = self.learner.events
 
@@ -146,7 +148,7 @@ class Engine:
             for digest in group.ids:
                 if digest is not None:
                     self.ids.add(digest)
-            found = self.scorer.answers(group.values, self.scorer.scores(group.values)) if len(group) else []
+            found = self.scorer.answers(group.values, self.scorer.scores(group.values), self._test) if len(group) else []
             given = group.given or [{}] * len(found)
             learned = [{"event": None, **one, **answer, "learned": True} for one, answer in zip(given, found, strict=True)]
             yield Taken(self._number(learned), group)
@@ -194,7 +196,8 @@ class Engine:
                 if (digest := digests[at]) is not None:
                     self.ids.discard(digest)
             raise
-        answered = dict(zip(kept, zip(given, self.scorer.answers(values, scores), strict=True), strict=True))
+        found = self.scorer.answers(values, scores, lambda pvalues: self._test(np.where(fresh, pvalues, np.nan)))
+        answered = dict(zip(kept, zip(given, found, strict=True), strict=True))
         new_places = {kept[at] for at in new}
         self._number([answered[place][1] for place in kept if place in new_places])
         answers: list[Answer] = []
@@ -262,6 +265,11 @@ class Engine:
             self.counts.odd += answer.get("odd") is True
         self.counts.events += len(answers)
         return answers
+
+    def _test(self, pvalues: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which of the next events of the stream are odd, at a false discovery rate; NaN is none of them."""
+        self._tests, odd = self._tests.take(pvalues)
+        return odd
 
     def _digest(self, event: Event) -> bytes | None:
         name = self.settings.id_field

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,27 +15,32 @@ from headwater.core.values import AnyArray
 from headwater.diagnostics.score_window import quantile
 from headwater.live.event_reader import EventReader
 from headwater.live.events import Answer
+from headwater.policies.testing import benjamini_hochberg
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
     from headwater.policies.score_sketch import ScoreSketch
 
 REASONS = 3  # columns that are named for an odd event
+Test: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.bool_]]
+
 MOST_EXPLAINED = 64  # odd events of one group whose reasons are found; a flood of them must not stop the stream
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What is odd: scores below a threshold, or as low as at most this share of the usual scores."""
+    """What is odd: what a share of usual events is, or what is found at a false discovery rate, or scores below a threshold."""
 
     rate: float | None = None
     threshold: float | None = None
+    fdr: float | None = None
 
     def __post_init__(self) -> None:
-        if self.rate is not None and self.threshold is not None:
-            raise ValueError("rate and threshold must not both be given")
-        if self.rate is not None and not 0.0 < self.rate < 1.0:
-            raise ValueError(f"rate must lie between 0 and 1, got {self.rate!r}")
+        if sum(one is not None for one in (self.rate, self.threshold, self.fdr)) > 1:
+            raise ValueError("of rate, fdr and threshold only one may be given")
+        for name, level in (("rate", self.rate), ("fdr", self.fdr)):
+            if level is not None and not 0.0 < level < 1.0:
+                raise ValueError(f"{name} must lie between 0 and 1, got {level!r}")
         if self.threshold is not None and math.isnan(self.threshold):
             raise ValueError("threshold must be a number, got nan")
 
@@ -85,13 +90,20 @@ class Scorer:
             return None
         return np.asarray((self._below[np.searchsorted(self.usual, scores, side="right")] + 1.0) / (self._below[-1] + 1.0))
 
-    def answers(self, values: AnyArray, scores: NDArray[np.float64]) -> list[Answer]:
-        """Return the answer for each event: score, p-value, whether it is odd, its cluster, and reasons if it is odd."""
+    def answers(self, values: AnyArray, scores: NDArray[np.float64], test: Test | None = None) -> list[Answer]:
+        """Return the answer for each event: score, p-value, whether it is odd, and reasons if it is.
+
+        At a false discovery rate, `test` says which p-values are odd; if there is none, the events are a table of their own.
+        """
+        if not len(values):
+            return []
         oddness = None if self._sketch is None else self._oddness(values)
         pvalues = self.pvalues(scores, oddness)
         odd = None if self.threshold is None else scores < self.threshold
         if self._sketch is not None and pvalues is not None and self.decision.rate is not None:
             odd = pvalues <= self.decision.rate
+        if self._sketch is not None and pvalues is not None and self.decision.fdr is not None:
+            odd = benjamini_hochberg(pvalues, self.decision.fdr) if test is None else test(pvalues)
         parts = {
             "score": _plain(scores),
             **({} if oddness is None else {"anomaly_score": _plain(oddness)}),

@@ -12,7 +12,7 @@ import typer
 
 from headwater.cli.support.failures import usage_error
 from headwater.cli.support.options import split_names
-from headwater.cli.support.score_judge import find_judge
+from headwater.cli.support.score_judge import find_judge, refuse_discovery_rate
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
@@ -50,6 +50,9 @@ class LiveOptions:
     rate: Annotated[
         float | None, _option("--rate", text="Share of usual events that may be called odd, such as 0.001.", panel=WHAT)
     ] = None
+    fdr: Annotated[
+        float | None, _option("--fdr", text="Share of the events called odd that may be usual, such as 0.1.", panel=WHAT)
+    ] = None
     threshold: Annotated[float | None, _option("--threshold", text="Score below which an event is odd.", panel=WHAT)] = None
     id: Annotated[
         str | None, _option("--id", text="Field with an id: an event that comes twice is learned once.", panel=WHAT)
@@ -86,7 +89,7 @@ class LiveOptions:
             raise ValueError(f"{self.config} is no TOML: {error}") from error
         found = {name.replace("-", "_"): value for name, value in found.items()}
         kinds: dict[str, object] = {
-            "model": str, "learn": bool, "rate": float, "threshold": float, "id": str, "keep": str, "state": str,
+            "model": str, "learn": bool, "rate": float, "fdr": float, "threshold": float, "id": str, "keep": str, "state": str,
             "snapshot_seconds": float, "output": str, **dict.fromkeys(LISTS, list), **(further or {}),
         }  # fmt: skip
         for name, value in found.items():
@@ -102,8 +105,8 @@ class LiveOptions:
         """Refuse options that do not go together."""
         if self.model is None:
             raise usage_error("a live model begins with a model file: name it by -m model.hw (learned by headwater fit)")
-        if self.alarm and self.rate is None and self.threshold is None:
-            raise usage_error("--alarm needs --rate or --threshold, which say what is odd")
+        if self.alarm and self.rate is None and self.threshold is None and self.fdr is None:
+            raise usage_error("--alarm needs --rate, --fdr or --threshold, which say what is odd")
         if self.output is not None and self.output.resolve() == Path(self.model).resolve():
             raise usage_error(
                 "-o must be another file than -m, since a stream that goes on compares the model that it began with: its "
@@ -135,7 +138,7 @@ class LiveOptions:
         folder = self._folder
         return EngineSettings(
             learns=learns,
-            decision=Decision(self.rate, self.threshold),
+            decision=Decision(self.rate, self.threshold, self.fdr),
             folder=folder,
             identity={"model": digest},
             id_field=self.id,
@@ -156,6 +159,8 @@ class LiveOptions:
 
 def check_rate(model: StreamingEstimator, options: LiveOptions) -> str:
     """Refuse a rate that nothing can be compared with; return a note if it is too fine for what is known."""
+    if options.fdr is not None:
+        refuse_discovery_rate(model)
     if options.rate is None:
         return ""
     if (judge := find_judge(model, options.rate)) is not None:
