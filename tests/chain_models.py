@@ -95,6 +95,10 @@ class RowsInGMMHMM(RowsIn, hw.GMMHMM):
     """GMMHMM on rows."""
 
 
+class RowsInSemiMarkov(RowsIn, hw.SemiMarkov):
+    """SemiMarkov on rows."""
+
+
 class RowsInMixedHMM(RowsIn, hw.MixedHMM):
     """MixedHMM on rows of a number, a count, a flag and a category."""
 

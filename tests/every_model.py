@@ -112,6 +112,7 @@ KINDS = {
         _mixed,
     ),
     "grouped chain": (lambda: hw.GMMHMM(2, 2, warm_up=60, random_state=0), _chain),
+    "lasting chain": (lambda: hw.SemiMarkov(2, max_duration=6, warm_up=60, random_state=0), _chain),
     "mixed chain": (
         lambda: hw.MixedHMM(2, columns={2: "poisson"}, warm_up=60, max_categories=6, random_state=0),
         _mixed,

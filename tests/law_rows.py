@@ -207,7 +207,9 @@ def rows_for(model):
         return chain_models.table_stream(400, 7)
     if isinstance(model, chain_models.GapFedGaussianHMM):
         return chain_models.gapped_stream(400, seed=7)
-    if isinstance(model, (chain_models.RowsInGaussianHMM, chain_models.RowsInGMMHMM)):
+    if isinstance(model, chain_models.RowsInSemiMarkov) and model.emission == "poisson":
+        return chain_models.count_stream(400, 7)
+    if isinstance(model, (chain_models.RowsInGaussianHMM, chain_models.RowsInGMMHMM, chain_models.RowsInSemiMarkov)):
         return chain_models.a_stream(400, seed=7)[0]
     kinds = {
         hw.GaussianMixture: rows, hw.MarkovMixture: sequences, hw.RegressionMixture: targets, hw.ItakuraSaitoNMF: frames,

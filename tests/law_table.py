@@ -406,6 +406,15 @@ GROUPED_CHAINS = [
         ("diag", hw.OnlineVB(batch_size=40), {}), ("full", hw.OnlineEM(batch_size=40), {"half_life": 80.0}),
     )
 ]  # fmt: skip
+LASTING_CHAINS = [
+    chain_models.RowsInSemiMarkov(
+        2, max_duration=6, duration=law, emission=emission, algorithm=algorithm, warm_up=120, lag=10, random_state=0
+    )
+    for law, emission, algorithm in (
+        ("negative-binomial", "gaussian", "auto"), ("categorical", "gaussian", "em"),
+        ("categorical", "poisson", hw.OnlineEM(batch_size=40)), ("negative-binomial", "gaussian", hw.SatoEM(batch_size=40)),
+    )
+]  # fmt: skip
 SWITCHING_CHAINS = [
     chain_models.RowsInRegressionHMM(2, algorithm=algorithm, warm_up=80, lag=10, random_state=0, **options)
     for algorithm, options in (

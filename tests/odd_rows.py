@@ -39,6 +39,7 @@ CHUNKS = {
     hw.CategoricalMixture: lambda X: {"X": (np.abs(X) % 4).round()},
     hw.MixedMixture: lambda X: {"X": np.column_stack([X[:, :2], np.abs(X[:, 2:3]) % 4 > 1, (np.abs(X[:, 3:]) % 4).round()])},
     hw.GMMHMM: lambda X: {"X": X},
+    hw.SemiMarkov: lambda X: {"X": X},
     hw.MixedHMM: lambda X: {"X": np.column_stack([X[:, :2], np.abs(X[:, 2:3]) % 4 > 1, (np.abs(X[:, 3:]) % 4).round()])},
     hw.DirectionOfArrival: lambda X: {"X": X + 1j * X[::-1]},
     hw.VonMisesFisherMixture: lambda X: {"X": np.where(np.abs(X).max(axis=1, keepdims=True) > 0.0, X, 1.0)},

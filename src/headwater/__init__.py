@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from headwater.estimators.reason_table import ReasonTable
     from headwater.estimators.regression_hmm import RegressionHMM
     from headwater.estimators.regression_mixture import RegressionMixture
+    from headwater.estimators.semi_markov import SemiMarkov
     from headwater.estimators.student_mixture import StudentMixture
     from headwater.estimators.table_conditional import TableConditional
     from headwater.estimators.von_mises_fisher_mixture import VonMisesFisherMixture
@@ -88,6 +89,7 @@ _HOMES = {
     "headwater.estimators.mixed_mixture": ["MixedMixture"],
     "headwater.estimators.mixed_hmm": ["MixedHMM"],
     "headwater.estimators.gmm_hmm": ["GMMHMM"],
+    "headwater.estimators.semi_markov": ["SemiMarkov"],
     "headwater.estimators.comparison": ["compare_models"],
     "headwater.diagnostics.comparison": ["Comparison"],
     "headwater.estimators.completion": ["completion_perplexity"],
@@ -169,6 +171,7 @@ __all__ = [
     "SatoEM",
     "SimulatedEM",
     "Stream",
+    "SemiMarkov",
     "StudentMixture",
     "SurrogateEM",
     "TableConditional",

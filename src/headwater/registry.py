@@ -61,6 +61,7 @@ _ENTRIES = {
         Entry("poisson-hmm", "PoissonHMM", "hidden states of sequences of counts"),
         Entry("gmm-hmm", "GMMHMM", "hidden states of sequences of numbers, each a mixture of Gaussians"),
         Entry("mixed-hmm", "MixedHMM", "hidden states of sequences of rows of a table: numbers, categories, flags, counts"),
+        Entry("semi-markov", "SemiMarkov", "hidden states of sequences that last as long as a law of their own says"),
         Entry("regression-hmm", "RegressionHMM", "a regression that changes with a hidden state; needs --target"),
         Entry("autoregressive-hmm", "AutoregressiveHMM", "a series whose autoregression changes with a hidden state"),
         Entry("arrival", "DirectionOfArrival", "the direction of a source in front of a sensor array"),

@@ -34,6 +34,7 @@ DATA = {
     "categorical-hmm": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "x0", "--set", "n_features=3"]),
     "poisson-hmm": (np.column_stack([KEYS, np.abs(ROWS).round()]), ["-k", "2", "--key", "x0"]),
     "gmm-hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0", "--set", "n_mix=2"]),
+    "semi-markov": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0", "--set", "max_duration=6"]),
     "mixed-hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0"]),
     "regression-hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0", "--target", "x3"]),
     "autoregressive-hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0"]),
@@ -108,7 +109,9 @@ def test_every_kind_draws(word, learned, capsys, tmp_path):
     out, err = capsys.readouterr()
     assert err == ""
     rows = table(out)
-    assert ("state" in rows[0]) == word.endswith("hmm") and ("symbol" in rows[0]) == MODELS[word].kind._traits.takes_symbols
+    assert ("state" in rows[0]) == MODELS[word].kind._traits.chained and ("symbol" in rows[0]) == MODELS[
+        word
+    ].kind._traits.takes_symbols
     assert rows and all(np.isfinite(float(value)) for row in rows for value in row.values())
     assert main(["sample", file, *inputs, "--seed", "3"]) == 0
     assert capsys.readouterr().out == out

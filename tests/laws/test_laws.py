@@ -23,6 +23,7 @@ from law_table import (
     GAPPED_CHAINS,
     GROUPED_CHAINS,
     HEALING_MODELS,
+    LASTING_CHAINS,
     MIXED_CHAINS,
     MODELS,
     NOISE_MODELS,
@@ -196,6 +197,7 @@ CHAIN_CASES = law_cases(CHAIN_MODELS, in_turn(all_laws=[1, 16], third=[5, 14]), 
 GAPPED_CHAIN_CASES = law_cases(GAPPED_CHAINS, in_turn(all_laws=[1], third=[4]), chain_laws)
 COUNTED_CHAIN_CASES = law_cases(COUNTED_CHAINS, in_turn(all_laws=[1], third=[4, 11]), chain_laws)
 GROUPED_CHAIN_CASES = law_cases(GROUPED_CHAINS, in_turn(third=[1, 2]), chain_laws)
+LASTING_CHAIN_CASES = law_cases(LASTING_CHAINS, in_turn(third=[1, 2]), chain_laws)
 MIXED_CHAIN_CASES = law_cases(MIXED_CHAINS, in_turn(third=[0, 3]), chain_laws)
 SWITCHING_CASES = law_cases(SWITCHING_CHAINS, in_turn(all_laws=[1], third=[3, 13]), chain_laws)
 STARTED_CASES = law_cases(STARTED_CHAINS, in_turn(all_laws=[1], third=[37]), chain_laws)
@@ -227,6 +229,11 @@ def test_law_of_chains_of_counts(model, law):
 
 @pytest.mark.parametrize(("model", "law"), made(MIXED_CHAIN_CASES))
 def test_law_of_chains_of_tables(model, law):
+    law(*short_stream(model))
+
+
+@pytest.mark.parametrize(("model", "law"), made(LASTING_CHAIN_CASES))
+def test_law_of_chains_with_durations(model, law):
     law(*short_stream(model))
 
 

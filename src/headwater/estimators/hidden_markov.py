@@ -364,13 +364,17 @@ class HiddenMarkovEstimator(ChainStreams):
 
     # How it looks
 
+    def _pool_states(self, values: Array) -> Array:
+        """Return what the model has of each of its states (..., K) by the states that users see."""
+        return values
+
     def _chain_parts(self, found: DescribedComponents) -> DescribedStates:
         """Add what the chain does to the description of its states: how long they last, and the transitions."""
         often, transitions = self.get_stationary_distribution(), self.transmat_
-        stays = np.diag(transitions)
+        durations = self.expected_durations_
 
         def lasting(k: int) -> str:
-            length = 1.0 / max(1.0 - float(stays[k]), 1e-12)
+            length = float(durations[k])
             return f"lasts {length:,.1f} rows on average" if length < 1e6 else "is never left"
 
         components = tuple(replace(one, remark=lasting(one.index)) for one in found["components"])
@@ -382,7 +386,7 @@ class HiddenMarkovEstimator(ChainStreams):
     def _chain_evidence(self, emissions: Callable[[Array], ComponentChecks], size: float) -> Evidence:
         """Evidence of the states; `emissions` returns the checks of what they emit, of so many numbers each."""
         _, statistics, count = self._belief()
-        rows = np.maximum(count * statistics.emissions.count, 0.0)
+        rows = self._pool_states(np.maximum(count * statistics.emissions.count, 0.0))
         gaps = tuple(gap_findings(statistics.emissions, count, column_names(self, self.n_features_in_), "state"))
         k = float(len(rows))
 

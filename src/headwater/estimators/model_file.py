@@ -190,7 +190,7 @@ def _check_columns(model: StreamingEstimator, width: int) -> None:
 def _check_reading(model: StreamingEstimator) -> None:
     """Refuse a model past its warm-up that cannot be read."""
     end = model.__dict__.get("_end")
-    if end is not None and len(end) != model.n_components_:
+    if end is not None and len(end) != model._learner.model.n_components:
         raise Damaged("it has another number of states at the end of a sequence than it has components")
     model._check_kept()
     if not model._runtime.warming_up:

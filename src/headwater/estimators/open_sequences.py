@@ -74,7 +74,7 @@ class Follower:
         scores, states = np.empty(len(rows)), np.empty((len(rows), chain._model.n_components))
         if len(rows):
             self._carry = chain._model.follow(self._parameters, batch, self._carry, scores, states, chain._threads)
-        return scores, states
+        return scores, chain._pool_states(states)
 
     def _sequences(self, rows: int, lengths: Values, key: Key) -> NDArray[np.int64]:
         if lengths is not None:

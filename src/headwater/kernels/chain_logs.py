@@ -21,7 +21,8 @@ def log_sum(terms):
     if peak <= LOWEST:
         return -np.inf
     for i in range(terms.size):
-        total += math.exp(terms[i] - peak)
+        if terms[i] > LOWEST:
+            total += math.exp(terms[i] - peak)
     return peak + math.log(total)
 
 

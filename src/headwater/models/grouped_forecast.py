@@ -52,3 +52,19 @@ def draw_members(paths: NDArray[np.int64], weights: Array, rng: np.random.Genera
     bounds = np.cumsum(weights, axis=1)[paths]
     members = np.minimum((rng.random((*paths.shape, 1)) >= bounds).sum(axis=-1), weights.shape[1] - 1)
     return np.asarray(paths * weights.shape[1] + members)
+
+
+@dataclass(frozen=True)
+class PooledStates:
+    """States that are each several of a chain, one after the other: `times` of it are one."""
+
+    states: StateForecast
+    times: int
+
+    @property
+    def laws(self) -> Array:
+        laws = self.states.laws
+        return np.asarray(laws.reshape(len(laws), -1, self.times).sum(axis=2))
+
+    def draw(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        return self.states.draw(size, rng) // self.times

@@ -185,6 +185,12 @@ def grouped_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
         yield hw.GMMHMM(2, 2, covariance_type=kind), (rng.normal(size=(N_ROWS, 2)),), {}
 
 
+def lasting_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Numbers and counts in states with durations of their own: the kernels are those of other chains."""
+    yield hw.SemiMarkov(2, max_duration=5), (rng.normal(size=(N_ROWS, 2)),), {}
+    yield hw.SemiMarkov(2, max_duration=5, emission="poisson"), (rng.poisson(3.0, size=(N_ROWS, 2)),), {}
+
+
 def table_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
     """The same, one after the other."""
     X = np.column_stack([rng.normal(size=(N_ROWS, 2)), rng.integers(3, size=N_ROWS)])
@@ -209,6 +215,7 @@ FITS: dict[str, Callable[[np.random.Generator], Iterator[Fit]]] = {
     "categorical-hmm": symbol_chain_fits,
     "poisson-hmm": count_chain_fits,
     "gmm-hmm": grouped_chain_fits,
+    "semi-markov": lasting_chain_fits,
     "mixed-hmm": table_chain_fits,
     "regression-hmm": regression_chain_fits,
     "autoregressive-hmm": autoregression_fits,
@@ -233,7 +240,7 @@ def run_fits(word: str) -> None:
             hw.completion_perplexity(model, *learned)
         if word == "nmf":
             model.transform(*learned, inference="map")
-        if word.endswith("hmm") and not model._traits.target_columns:
+        if type(model)._traits.chained and not model._traits.target_columns:
             model.sample(3)
 
 

@@ -11,7 +11,7 @@ from headwater.estimators.describers.family_chains import FamilyChainDescriber
 class MixedChainDescriber(FamilyChainDescriber):
     """States over rows of a table."""
 
-    def patterns(self) -> None:  # type: ignore[override]
+    def patterns(self) -> None:
         """Return nothing: numbers and shares of categories are no image."""
 
     def oddities(self, row: Array, most: int) -> tuple[Value, ...]:

@@ -1,0 +1,40 @@
+"""What hidden semi-Markov models say of themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwater.core.statistics import Array
+from headwater.diagnostics.health_evidence import Evidence
+from headwater.estimators.describers.family_chains import FamilyChainDescriber
+from headwater.estimators.describers.family_mixture import MOMENT_ROWS, FamilyChecks
+from headwater.estimators.reading import Folded
+
+
+class SemiMarkovDescriber(FamilyChainDescriber):
+    """States with durations of their own."""
+
+    def evidence(self) -> Evidence:
+        """Return what the health of the model is judged by."""
+        family, width = self.model._inner, self.model._learner.width
+        each = family.n_parameters(width) / self.model.n_components_
+
+        def checks(rows: Array) -> FamilyChecks:
+            return FamilyChecks(family, self.model._emissions, rows, each)
+
+        return self.model._chain_evidence(checks, each * MOMENT_ROWS)
+
+    def shares_of(self, folded: Folded) -> Array:
+        """Return the shares of the components by what was folded."""
+        return self.model._pool_states(super().shares_of(folded))
+
+    def columns(self, states: NDArray[np.int64]) -> tuple[str, list[str], list[list[str]]]:
+        """Return what the table shows of these components: a word for it, heads of columns, and a line for each."""
+        word, heads, lines = super().columns(states)
+        lasting = self.model.expected_durations_[states]
+        return (
+            f"durations and {word}",
+            ["rows", *heads],
+            [[f"{rows:.1f}", *line] for rows, line in zip(lasting, lines, strict=True)],
+        )
