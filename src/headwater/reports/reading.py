@@ -18,6 +18,7 @@ from headwater.diagnostics.description import Value
 from headwater.diagnostics.history import perplexity
 from headwater.diagnostics.numbers import format_number
 from headwater.estimators.base import StreamingEstimator
+from headwater.reports.rates import RateCounts, RateLine
 
 Rows: TypeAlias = Any  # what a model takes as rows: an array, a frame, a sparse matrix, documents or a Chunk
 Data: TypeAlias = object  # a path, rows, or an iterable of rows
@@ -66,6 +67,7 @@ class DataSummary:
     threshold: float = -np.inf
     odd_number: int = 0
     odd_number_is_least: bool = False
+    rates: tuple[RateLine, ...] = ()
 
 
 def summarize_data(model: StreamingEstimator, data: Data, most: int) -> DataSummary:
@@ -73,9 +75,11 @@ def summarize_data(model: StreamingEstimator, data: Data, most: int) -> DataSumm
     rows, total, scored, words = 0, 0.0, 0, 0.0
     worst: list[tuple[float, int, Array, float, float | None, dict[str, str]]] = []
     sample, usual, scorer = _Sample(), ScoreSample(), model._describer.row_scorer()
+    rates = RateCounts(model)
     for chunk in chunks_of(model, data):
         given = select_arguments(model, model._as_rows(chunk, learning=False))
         scores = np.asarray(scorer(**given))
+        rates.take(given)
         sizes = model._describer.row_sizes(given["X"], given.get("lengths"))
         ranked = scores_per_size(scores, sizes)
         finite = np.isfinite(scores)
@@ -104,7 +108,7 @@ def summarize_data(model: StreamingEstimator, data: Data, most: int) -> DataSumm
     number = int((usual.lowest < threshold).sum())
     return DataSummary(
         rows, mean, tuple(odd), sample.rows(), perplexity(total, words) if words else np.nan,
-        threshold, number, number == LOWEST_SCORES,
+        threshold, number, number == LOWEST_SCORES, rates.lines(),
     )  # fmt: skip
 
 

@@ -1,0 +1,60 @@
+"""How many rows would be called odd at several rates, by their p-values among the rows that were learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from headwater.estimators.anomaly_decisions import AnomalyDecisions
+    from headwater.estimators.base import StreamingEstimator
+
+RATES = (0.0001, 0.001, 0.01, 0.05)
+EXTRAPOLATED_ROWS = 1.0  # of the learned rows as odd, below which the rate rests on a fitted tail
+
+
+@dataclass(frozen=True)
+class RateLine:
+    """How many rows are odd at a rate, and how many chance alone would call so; `extrapolated` beyond what was learned."""
+
+    rate: float
+    odd: int
+    expected: float
+    extrapolated: bool
+
+
+class RateCounts:
+    """Counts rows by their p-values, chunk by chunk; nothing for models that have kept no scores, and for chains."""
+
+    def __init__(self, model: StreamingEstimator) -> None:
+        self.model: AnomalyDecisions | None = None
+        self.counts, self.rows, self.known = np.zeros(len(RATES), dtype=np.int64), 0, 0.0
+        if model._traits.chained or not hasattr(model, "anomaly_pvalue"):
+            return
+        try:
+            self.known = cast("AnomalyDecisions", model)._score_sketch().rows
+        except ValueError:
+            return
+        self.model = cast("AnomalyDecisions", model)
+
+    def take(self, given: dict[str, object]) -> None:
+        """Count the rows of a chunk, with what the model reads beside them."""
+        if self.model is None or (self.model._traits.target_columns and "y" not in given):
+            return
+        asked = {name: value for name, value in given.items() if name != "key"}
+        pvalues: NDArray[np.float64] = self.model.anomaly_pvalue(**asked)  # type: ignore[arg-type]
+        pvalues = pvalues[~np.isnan(pvalues)]
+        self.rows += len(pvalues)
+        self.counts += [int(np.sum(pvalues <= rate)) for rate in RATES]
+
+    def lines(self) -> tuple[RateLine, ...]:
+        """Return a line for each rate; none if nothing was counted."""
+        if not self.rows:
+            return ()
+        return tuple(
+            RateLine(rate, int(count), rate * self.rows, rate * self.known < EXTRAPOLATED_ROWS)
+            for rate, count in zip(RATES, self.counts, strict=True)
+        )
