@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
 from headwater.core.statistics import Array
 from headwater.diagnostics.health import Finding
 from headwater.diagnostics.health_evidence import component_phrase
-from headwater.families.category_tables import CategoryStatistics
 from headwater.families.components import ComponentStatistics
+from headwater.families.family import Family
 from headwater.families.gaussian_records import GappedStatistics, GaussianStatistics
-from headwater.families.poisson import Poisson, PoissonStatistics
-from headwater.families.product import Product, ProductStatistics
-from headwater.families.zero_inflated import ZeroInflated
 
 LEAST_KNOWN = 0.5  # of the information about a column; with less, estimates converge slowly, and rest on the other columns
 LEAST_SHARE = 1e-9  # of the values of a column; less is rounding
@@ -32,31 +28,13 @@ def gap_findings(statistics: GaussianStatistics, count: float, names: Sequence[s
     return _findings(Seen(statistics.count, statistics.observed, statistics.known), count, names, word)
 
 
-def table_gap_findings(family: object, statistics: ComponentStatistics, count: float, names: Sequence[str]) -> list[Finding]:
+def table_gap_findings(family: Family, statistics: ComponentStatistics, count: float, names: Sequence[str]) -> list[Finding]:
     """Return the same of columns that are independent, and of tables of such columns; nothing if no value was missing."""
     whole = np.repeat(np.maximum(statistics.count, 0.0)[:, None], len(names), axis=1)
-    observed = np.minimum(_observed_rows(family, statistics, whole), whole)
+    observed = np.minimum(family.observed_rows(statistics, whole), whole)
     if (observed >= whole * (1.0 - LEAST_SHARE)).all():
         return []
     return _findings(Seen(statistics.count, observed, observed), count, names, "component")
-
-
-def _observed_rows(family: object, statistics: object, whole: Array) -> Array:
-    """Return the rows (K, d) of each component that have each column, as means per row; `whole` where nothing is known."""
-    if isinstance(family, ZeroInflated):  # its second block has the rows that are not zero
-        return _observed_rows(family.blocks[0].family, cast(ProductStatistics, statistics).blocks[0], whole)
-    if isinstance(family, Product):
-        found = whole.copy()
-        for block, part in zip(family.blocks, cast(ProductStatistics, statistics).blocks, strict=True):
-            columns = list(block.columns)
-            found[:, columns] = _observed_rows(block.family, part, whole[:, columns])
-        return found
-    if isinstance(family, Poisson):  # with an exposure, times are known and not rows
-        return whole if family.exposure is not None else np.asarray(cast(PoissonStatistics, statistics).exposure)
-    if isinstance(statistics, CategoryStatistics):
-        return np.asarray(statistics.table.sum(axis=2))
-    seen = statistics.observed if isinstance(statistics, GappedStatistics) else getattr(statistics, "seen", None)
-    return whole if seen is None or seen.shape != whole.shape else np.asarray(seen)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ import numpy as np
 from headwater.core.batch import Batch
 from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
-from headwater.families.gaussian import Gaussian
 from headwater.families.multinomial_geometry import row_lengths
-from headwater.families.regression import Regression
-from headwater.families.regression_records import RegressionParameters
 
 if TYPE_CHECKING:
+    from headwater.families.gaussian import Gaussian
     from headwater.families.gaussian_records import GaussianParameters
+    from headwater.families.regression import Regression
+    from headwater.families.regression_records import RegressionParameters
 
 TELLING_ROWS = 3  # for each component; fewer do not show the inputs for which its regression holds
 MOST_STEPS = 1000.0  # of a sequence that are followed one by one; the others are as these on average

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from headwater.core.batch import Batch, without_empty
 from headwater.core.learner import Learner
 from headwater.core.statistics import LIGHTEST
-from headwater.families.regression import Regression
-from headwater.families.regression_gaps import NO_CLOSED_FORM
 
 
 def refuse_gaps(learner: Learner) -> None:
@@ -19,9 +17,9 @@ def refuse_gaps(learner: Learner) -> None:
             f"algorithm {learner.algorithm.word!r} learns from complete rows, got rows with missing values: drop them, or "
             f"learn by 'auto', 'online-em', 'online-vb' or 'quasi-bayes'"
         )
-    family: object = getattr(learner.model, "family", None)
-    if isinstance(family, Regression) and learner.algorithm.readout == "predictive":
-        raise ValueError(NO_CLOSED_FORM)
+    problem = getattr(getattr(learner.model, "family", None), "no_predictive_with_gaps", "")
+    if problem and learner.algorithm.readout == "predictive":
+        raise ValueError(problem)
 
 
 def telling_rows(batch: Batch, least: int = 1) -> tuple[Batch, NDArray[np.int64]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,10 +22,12 @@ from headwater.estimators.pseudo_rows import (
     regression_rows,
     sequence_rows,
 )
-from headwater.families.gaussian import Gaussian
-from headwater.families.multinomial import Multinomial
-from headwater.families.regression import Regression
 from headwater.models.mixture_records import MixtureParameters
+
+if TYPE_CHECKING:
+    from headwater.families.gaussian import Gaussian
+    from headwater.families.multinomial import Multinomial
+    from headwater.families.regression import Regression
 
 
 def refuse_no_start(learner: Learner, names: Sequence[str]) -> Learner:

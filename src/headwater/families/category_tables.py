@@ -149,6 +149,9 @@ class CategoryTables(Family[CategoryPrior, CategoryStatistics, CategoryParameter
     def is_far(self, law: WideLaw, X: Array) -> NDArray[np.bool_]:
         return np.zeros(len(X), dtype=np.bool_)
 
+    def observed_rows(self, statistics: CategoryStatistics, whole: Array) -> Array:
+        return np.asarray(statistics.table.sum(axis=2))
+
     def find_impossible(self, totals: CategoryStatistics) -> NDArray[np.bool_]:
         return np.asarray((totals.count < 0.0) | (totals.table < 0.0).any(axis=(1, 2)))
 

@@ -37,6 +37,10 @@ class ColumnFamily(Family[Prior, Stats, Params]):
         """Return rows with the mean of each column in its gaps."""
         return fill_gaps(X)
 
+    def observed_rows(self, statistics: Stats, whole: Array) -> Array:
+        seen = getattr(statistics, "seen", None)
+        return whole if seen is None or seen.shape != whole.shape else np.asarray(seen)
+
     def log_densities_with_gaps(self, parameters: Params, X: GappedRows) -> Array:
         return self.log_densities(parameters, X.values)
 

@@ -318,6 +318,15 @@ class Family(FamilyCore[Prior, Stats, Params]):
 
     # What no rows could have made
 
+    @property
+    def no_predictive_with_gaps(self) -> str:
+        """Return why there is no predictive density of rows with missing values; nothing if there is."""
+        return ""
+
+    def observed_rows(self, statistics: Stats, whole: Array) -> Array:
+        """Return the rows (K, d) that have each column, as means per row like `whole`, all rows: these if nothing is known."""
+        return whole
+
     def find_impossible(self, totals: Stats) -> NDArray[np.bool_]:
         """Return which components (K,) have statistics that no rows could have made; by default negative counts."""
         return np.asarray(totals.count < 0.0)

@@ -370,6 +370,9 @@ class Gaussian(GaussianSweeps):
             return np.swapaxes(factor, -1, -2).copy()
         return factor[:, 0].copy() if self.spherical else factor.copy()
 
+    def observed_rows(self, statistics: GaussianStatistics, whole: Array) -> Array:
+        return statistics.observed if isinstance(statistics, GappedStatistics) else whole
+
     def sample(
         self, parameters: GaussianParameters, components: NDArray[np.int64], rng: np.random.Generator, *_: Values
     ) -> Array:

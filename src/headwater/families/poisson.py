@@ -175,6 +175,9 @@ class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | Ga
     def sample_wide(self, law: WideLaw, rows: int, rng: np.random.Generator) -> Array:
         return sample_counts(law, rows, rng)
 
+    def observed_rows(self, statistics: PoissonStatistics, whole: Array) -> Array:
+        return statistics.exposure if self.exposure is None else whole  # with an exposure, times are known and not rows
+
     def find_impossible(self, totals: PoissonStatistics) -> NDArray[np.bool_]:
         negative = (totals.exposure < 0.0) | (totals.events < 0.0)
         return np.asarray((totals.count < 0.0) | negative.any(axis=1))

@@ -323,6 +323,13 @@ class Product(Family[ProductPrior, ProductStatistics, ProductParameters]):
 
     # What no rows could have made
 
+    def observed_rows(self, statistics: ProductStatistics, whole: Array) -> Array:
+        found = whole.copy()
+        for block, part in zip(self.blocks, statistics.blocks, strict=True):
+            columns = list(block.columns)
+            found[:, columns] = block.family.observed_rows(part, whole[:, columns])
+        return found
+
     def find_impossible(self, totals: ProductStatistics) -> NDArray[np.bool_]:
         found = np.asarray(totals.count < 0.0)
         for block, one in zip(self.blocks, totals.blocks, strict=True):

@@ -21,7 +21,7 @@ from headwater.families.gaussian_records import GappedStatistics, GaussianStatis
 from headwater.families.gaussian_slabs import EMPTY_CUBE, Moments, sum_slabs
 from headwater.families.geometry import Geometry
 from headwater.families.regression_belief import belief, contrast, divergence, log_prior, moments
-from headwater.families.regression_gaps import estep_regression_gaps, joint_parameters, predict_gaps
+from headwater.families.regression_gaps import NO_CLOSED_FORM, estep_regression_gaps, joint_parameters, predict_gaps
 from headwater.families.regression_prior import flatten_prior, refine_prior, settle_prior
 from headwater.families.regression_records import RegressionBelief, RegressionParameters, RegressionPrior
 from headwater.kernels.mixture import READOUTS
@@ -53,6 +53,10 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
     @property
     def readouts(self) -> frozenset[str]:
         return frozenset(READOUTS) - {"match_moments"}
+
+    @property
+    def no_predictive_with_gaps(self) -> str:
+        return NO_CLOSED_FORM
 
     @property
     def has_prior(self) -> bool:

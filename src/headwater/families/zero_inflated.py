@@ -20,7 +20,7 @@ from headwater.families.conditional_law import ConditionalLaw, IndependentColumn
 from headwater.families.gamma_columns import GammaColumns
 from headwater.families.log_normal import LogNormal
 from headwater.families.positive_entries import ZeroInflatedEntries
-from headwater.families.product import Block, Product, ProductParameters
+from headwater.families.product import Block, Product, ProductParameters, ProductStatistics
 from headwater.families.wide_law import WideLaw
 
 
@@ -54,6 +54,9 @@ class ZeroInflated(Product):
         return cls(
             positive.n_components, width, (ZeroBlock("zero", flags, columns), PositiveBlock("positive", positive, columns))
         )
+
+    def observed_rows(self, statistics: ProductStatistics, whole: Array) -> Array:
+        return self.blocks[0].family.observed_rows(statistics.blocks[0], whole)  # the second has rows that are not zero
 
     def sample(
         self, parameters: ProductParameters, components: NDArray[np.int64], rng: np.random.Generator, *options: Values

@@ -9,6 +9,7 @@ narrow component found it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,12 @@ from numpy.typing import NDArray
 from headwater.core.batch import NO_LABELS, Batch, SparseRows
 from headwater.core.statistics import Array
 from headwater.families.components import ComponentStatistics
-from headwater.models.chain_records import ChainParameters
-from headwater.models.hidden_markov import HiddenMarkov
 from headwater.models.mixture import Mixture
 from headwater.models.mixture_records import MixtureParameters, MixturePrior
+
+if TYPE_CHECKING:
+    from headwater.models.chain_records import ChainParameters
+    from headwater.models.hidden_markov import HiddenMarkov
 
 EXPECTED_RATE = 0.05  # of anomalies among learned rows: components that are lighter may be made of them
 FARTHEST = 1e250  # of a score, so that sums of them are numbers
