@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.special import expit, logit
 
 import headwater as hw
 from headwater.diagnostics.observed_information import InformedRows, widening
+from headwater.families.count_scores import bernoulli_scores, multinomial_scores, poisson_scores
 from headwater.families.gaussian_scores import gaussian_scores, n_scored
 from tests.naive import observed_information as naive
 
@@ -130,6 +133,70 @@ def test_what_makes_no_sense_is_refused():
         model.credible_intervals(method="mean-field", X=overlapping(10))
     with pytest.raises(ValueError, match="X must hold rows without missing values"):
         model.credible_intervals(X=np.array([[np.nan, 1.0], [0.0, 1.0]]))
+
+
+COUNTED = {
+    "poisson": (
+        lambda theta, X: stats.poisson(np.exp(theta) * X[:, :1]).logpmf(X[:, 1:]).sum(axis=1),
+        lambda values, X: poisson_scores(values, np.ones((2, 3)), X[:, 1:], X[:, 0]), np.log,
+    ),
+    "bernoulli": (
+        lambda theta, X: stats.bernoulli(expit(theta)).logpmf(X[:, 1:] > 1).sum(axis=1),
+        lambda values, X: bernoulli_scores(values, np.ones((2, 3)), (X[:, 1:] > 1).astype(float)), logit,
+    ),
+    "multinomial": (
+        lambda theta, X: X[:, 1:] @ naive.shared_softmax(theta),
+        lambda values, X: multinomial_scores(values, np.ones(2), X[:, 1:]), np.log,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_gradients_of_counts_are_those_of_finite_differences(name):
+    log_density, scores, there = COUNTED[name]
+    X, values = np.random.default_rng(3).integers(1, 4, size=(9, 4)).astype(float), np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])
+    found = scores(values, X)
+    for one in range(2):
+        gradients, prior = found.component(one)
+        wanted = naive.differences(lambda theta, X=X: log_density(theta, X), there(values[one]))
+        np.testing.assert_allclose(gradients, wanted, rtol=1e-6, atol=1e-7)
+        assert np.linalg.eigvalsh(prior).min() > 0.0
+
+
+def counted_rows(kind, n, seed=0):
+    rng = np.random.default_rng(seed)
+    label = rng.integers(2, size=n)
+    if kind is hw.PoissonMixture:
+        return rng.poisson(np.array([[2.0, 3.0], [4.0, 3.5]])[label])
+    chances = np.array([[0.2, 0.3, 0.5, 0.6], [0.6, 0.7, 0.3, 0.2]])
+    if kind is hw.BernoulliMixture:
+        return (rng.random((n, 4)) < chances[label]).astype(float)
+    return rng.multinomial(5, chances[label] / chances[label].sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("kind", [hw.PoissonMixture, hw.BernoulliMixture, hw.MultinomialMixture])
+def test_intervals_of_counts_are_widened_as_well(kind, tmp_path):
+    model = kind(2, random_state=0).partial_fit(counted_rows(kind, 3000))
+    plain, wide = model.credible_intervals(method="mean-field"), model.credible_intervals()
+    for one, two in ((plain.weights, wide.weights), (plain.values, wide.values)):
+        assert np.all(two[..., 0] <= one[..., 0]) and np.all(two[..., 1] >= one[..., 1])
+    assert np.ptp(wide.weights, axis=1).min() > 1.3 * np.ptp(plain.weights, axis=1).max()
+    given = model.credible_intervals(X=counted_rows(kind, 3000))
+    np.testing.assert_allclose(np.ptp(given.values, axis=-1), np.ptp(wide.values, axis=-1), rtol=0.1)
+    model.save(tmp_path / "model.hw")
+    np.testing.assert_array_equal(hw.load(tmp_path / "model.hw").credible_intervals().values, wide.values)
+    alone = kind(1, random_state=0).fit(counted_rows(kind, 300)).credible_intervals()
+    assert alone.weights.tolist() == [[1.0, 1.0]] and np.isfinite(alone.values).all()
+    with pytest.raises(ValueError, match="method must be 'observed-information' or 'mean-field', got 'exact'"):
+        model.credible_intervals(method="exact")
+
+
+def test_more_columns_than_parameters_can_be_told_of_are_refused():
+    rows = np.random.default_rng(0).poisson(0.05, size=(300, 1200))
+    model = hw.MultinomialMixture(2, random_state=0).fit(rows)
+    assert model.credible_intervals(method="mean-field").values.shape == (2, 1200, 2)
+    with pytest.raises(ValueError, match="method must be 'mean-field' with more than 1,000 columns, got 1,200"):
+        model.credible_intervals()
 
 
 @pytest.mark.slow

@@ -45,6 +45,11 @@ def mixture_log_density(X, log_odds, components):
     return logsumexp(logs, axis=1)
 
 
+def shared_softmax(theta):
+    """Logarithms of probabilities that sum to one."""
+    return theta - logsumexp(theta)
+
+
 def observed_information(X, weights, components):
     """Sum of outer products of the gradients of a full mixture's log-density by log-weights and all parameters."""
     k, d = len(weights), X.shape[1]

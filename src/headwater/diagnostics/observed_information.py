@@ -89,7 +89,8 @@ def _joint(rows: InformedRows, weights: Array, prior_rows: float, scores: Parame
 
 def _reported(covariance: Array, scores: ParameterScores) -> Array:
     own = covariance[scores.places[:, :, None], scores.places[:, None]]
-    return np.einsum("mi,kij,mj->km", scores.reported, own, scores.reported)
+    reported = np.broadcast_to(scores.reported, (len(own), *scores.reported.shape[-2:]))
+    return np.einsum("kmi,kij,kmj->km", reported, own, reported, optimize=True)
 
 
 def _one_by_one(rows: InformedRows, weights: Array, scores: ParameterScores) -> Widening:
@@ -98,13 +99,14 @@ def _one_by_one(rows: InformedRows, weights: Array, scores: ParameterScores) -> 
     found = []
     for one in range(len(weights)):
         share, (gradient, prior) = rows.shares[:, one], scores.component(one)
+        reported = scores.reported if scores.reported.ndim == 2 else scores.reported[one]
         parts = [_product(gradient, each * part) for part in (share**2, share)]
         if gradient.shape[1] > MOST_PARAMETERS:
             lone = np.diagonal(prior) + 1e-300
-            ends = [scores.reported**2 @ (1.0 / (part + lone)) for part in parts]
+            ends = [reported**2 @ (1.0 / (part + lone)) for part in parts]
         else:
             inverses = [_inverse(part + prior, parts[1] + prior) for part in parts]
-            ends = [np.einsum("mi,ij,mj->m", scores.reported, part, scores.reported) for part in inverses]
+            ends = [np.einsum("mi,ij,mj->m", reported, part, reported, optimize=True) for part in inverses]
         found.append(_ratio(*ends))
     seen = np.einsum("n,nk->k", each, (rows.shares - weights) ** 2)
     complete = rows.count * weights * (1.0 - weights)

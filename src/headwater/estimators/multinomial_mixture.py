@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv
 
 from headwater.core.algorithm import Algorithm
 from headwater.core.batch import drop_zeros
@@ -15,17 +16,24 @@ from headwater.core.count_validation import check_count_items, check_count_row, 
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.validation import n_dimensions
-from headwater.core.values import Matrix, RandomState, Row, Values
+from headwater.core.values import Matrix, RandomState, Row, Rows, Values
+from headwater.diagnostics.component_description import column_names
+from headwater.diagnostics.component_intervals import ComponentIntervals
+from headwater.diagnostics.observed_information import MOST_PARAMETERS, SHARES
 from headwater.estimators.calls import reads
+from headwater.estimators.column_mixture import check_level
 from headwater.estimators.count_mixture import CountMixture
 from headwater.estimators.describers.counts import MultinomialMixtureDescriber
 from headwater.estimators.documents import DocumentReader
+from headwater.estimators.informed_rows import component_values, find_widening
 from headwater.estimators.mixture import CONSTRAINTS
 from headwater.estimators.seeds import rng_of
 from headwater.estimators.start_parameters import check_array, given_probabilities
 from headwater.estimators.traits import Taken
+from headwater.families.count_scores import multinomial_scores
 from headwater.families.multinomial import Multinomial
 from headwater.families.multinomial_rows import worth_thinning
+from headwater.families.parameter_scores import ParameterScores
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -265,6 +273,72 @@ class MultinomialMixture(DocumentReader, CountMixture):
         n_samples = self._checked_number(n_samples)
         lengths = self._checked_lengths(n_samples, length)
         return self._model.sample(self._read().parameters, n_samples, rng_of(self), lengths)
+
+    @reads
+    def credible_intervals(
+        self,
+        level: float = 0.9,
+        *,
+        method: Literal["observed-information", "mean-field"] = "observed-information",
+        X: Rows | None = None,
+    ) -> ComponentIntervals:
+        """Return central credible intervals of weights and probabilities, one by one.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Probability of each interval.
+        method : {"observed-information", "mean-field"}, default="observed-information"
+            How wide intervals are: as the observed information has it (Louis, 1982), but no narrower than the approximate
+            posterior; or as wide as that, which is too narrow where components overlap.
+        X : array-like of shape (n_samples, n_features), optional
+            Rows like those that were learned, by which the information is computed. Default: reservoir rows, where there are
+            some without gaps, else rows that are drawn from the model.
+
+        Returns
+        -------
+        intervals : ComponentIntervals
+            `weights` (K, 2) and `values` (K, n_features, 2), which are probabilities; printed, they are a table.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import headwater as hw
+        >>> rows = np.random.default_rng(0).multinomial(6, [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]], size=(500, 2)).reshape(-1, 3)
+        >>> model = hw.MultinomialMixture(2, random_state=0).partial_fit(rows)
+        >>> for method in ("mean-field", "observed-information"):
+        ...     print(model.credible_intervals(method=method).values[0, 0].round(2))
+        [0.16 0.18]
+        [0.14 0.2 ]
+        """
+        level, learned = check_level(level), self.probabilities_
+        belief, before = self._probability_concentration, self._prior_counts
+        if method != "mean-field" and learned.shape[1] > MOST_PARAMETERS:
+            raise ValueError(
+                f"method must be 'mean-field' with more than {MOST_PARAMETERS:,} columns, got {learned.shape[1]:,}"
+            )
+
+        def scores(rows: Array) -> ParameterScores:
+            return multinomial_scores(learned, before, rows)
+
+        def quantiles(probabilities: Array) -> Array:
+            rest = belief.sum(axis=1, keepdims=True) - belief
+            return np.asarray(betaincinv(belief[..., None], rest[..., None], probabilities))
+
+        wider = find_widening(self, method, X, learned.size + len(learned), scores, self._drawn_lengths)
+        weights, values = component_values(self, level, wider, quantiles, SHARES)
+        return ComponentIntervals(
+            level, weights, values, "probabilities", tuple(map(str, column_names(self, learned.shape[1])))
+        )
+
+    @property
+    def _prior_counts(self) -> Array:
+        """Counts (K,) that the priors of the probabilities are worth."""
+        prior = self._proper_belief()[0].components
+        return np.asarray(np.broadcast_to(prior.beta, self.probabilities_.T.shape).sum(axis=0))
+
+    def _drawn_lengths(self, n: int) -> tuple[NDArray[np.int64]]:
+        return (self._checked_lengths(n, None),)
 
     @property
     @reads

@@ -22,7 +22,7 @@ class ParameterScores:
         information (p, p) of the prior about these. Components that share a parameter share its prior, too.
     places : ndarray of shape (K, p)
         Number of each parameter; one that components share has one number.
-    reported : ndarray of shape (m, p)
+    reported : ndarray of shape (m, p) or (K, m, p)
         What is reported, as linear functions of the p parameters: its derivative, up to a factor for each of the m.
     """
 
