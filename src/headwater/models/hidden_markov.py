@@ -58,6 +58,7 @@ class HiddenMarkov(Smoother):
     hold: Hold | None = None
 
     chained = True
+    spares_states = True  # whether some can be left out, and the others are a chain
 
     @property
     def ways(self) -> frozenset[tuple[str, str]]:

@@ -30,6 +30,8 @@ TINY = 1e-300
 class SemiMarkovChain(HiddenMarkov):
     """The model. `family` repeats the components of K states D times."""
 
+    spares_states = False  # each is a place in a stay
+
     longest: int = 1
     law: str = NEGATIVE_BINOMIAL
     duration_prior: float = 1.0

@@ -115,6 +115,8 @@ def usual_chain(
     model: HiddenMarkov, parameters: ChainParameters, shares: Array, rate: float = EXPECTED_RATE
 ) -> tuple[HiddenMarkov, ChainParameters]:
     """Return a chain without its light states; the chain itself, if the others cannot do without them."""
+    if not model.spares_states:
+        return model, parameters
     kept = kept_components(shares, rate)
     start, steps = parameters.start[kept], parameters.transitions[np.ix_(kept, kept)]
     if len(kept) == len(shares) or start.sum() <= 0.0 or steps.sum(axis=1).min() <= 0.0:
