@@ -77,3 +77,25 @@ def test_weights_beyond_all_limits_are_refused():
         model.partial_fit(rows_of("ties", 80, 2), sample_weight=np.full(80, 1e-305))
     with pytest.raises(ValueError, match=r"count of 1e-320 \(first in row 0\), but none below 1e-250 other than 0 is allowed"):
         hw.LatentDirichletAllocation(2).partial_fit(np.full((80, 2), 1e-320))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("kind", "data", "options"),
+    [
+        (hw.DirectionOfArrival, "collinear", {}),
+        (hw.GaussianMixture, "ties", {}),
+        (hw.GaussianMixture, "constant", {"covariance_type": "diag"}),
+        (hw.GaussianMixture, "collinear", {"covariance_type": "factor", "n_factors": 1}),
+        (hw.RegressionMixture, "constant", {}),
+        (hw.StudentMixture, "collinear", {}),
+    ],
+)
+def test_light_rows_after_heavy_ones_can_be_saved_and_loaded(kind, data, options):
+    """What was learned since the base is rounding errors of the size of the base."""
+    rng = np.random.default_rng(0)
+    heavy, light = (CHUNKS[kind](odd_rows.ROWS[data](n, 4, rng)) for n in (100, 2000))
+    model = blank(kind, hw.OnlineEM(batch_size=1), **options).partial_fit(**heavy, sample_weight=np.full(100, 1e20))
+    with np.errstate(all="ignore"):
+        model = model.branch().partial_fit(**light)
+        assert model_file.from_bytes(model_file.to_bytes(model)).n_samples_seen_ == 2100
