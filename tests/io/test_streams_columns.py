@@ -434,3 +434,17 @@ def test_names_that_are_counted_are_asked_about(tmp_path):
     """pandas writes a frame without names in this way; the numbers would be learned as a row without notice."""
     refused(tmp_path / "counted.csv", "0,1,2\n0.5,0.1,0.2\n", "may have names in its first row")
     assert len(next(iter(hw.stream(tmp_path / "counted.csv", header=True)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("sepal length (cm),petal width (cm),a b c\n5.1,3.5,1\n", ["sepal length (cm)", "petal width (cm)", "a b c"]),
+        ("size, in mm\theight, in mm\n1.5\t2.5\n", ["size, in mm", "height, in mm"]),
+        ("a b c\n1 2 3\n", ["a", "b", "c"]),
+    ],
+)
+def test_names_of_columns_may_hold_other_delimiters(text, names, tmp_path):
+    (tmp_path / "rows.csv").write_text(text)
+    (chunk,) = hw.stream(tmp_path / "rows.csv")
+    assert list(chunk.columns) == names

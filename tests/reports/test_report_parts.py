@@ -267,3 +267,18 @@ def test_the_height_of_a_figure_is_that_of_the_curve():
     axes = Figure().add_subplot()
     limit_height(axes, np.array([-1e9, -2.0, -1.5, -1.2, -1.1, -1.0]))
     assert axes.get_ylim() == pytest.approx((-2.05, -0.95))
+
+
+def test_reasons_of_odd_rows_of_a_table_are_those_that_explain_gives():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(2, size=600)
+    rows = pd.DataFrame({"heat": rng.normal(10.0 * kinds, 1.0), "state": np.where(kinds, "warm", "cold"), "id": np.arange(600)})
+    model = hw.MixedMixture(2, columns={"id": "ignore"}, random_state=0).fit(rows)
+    rows.loc[3, "heat"] = 60.0
+    rows.loc[4] = [14.0, "cold", 4]
+    far, mixed_up = summarize_data(model, rows, 2).odd
+    reasons = model.explain(rows.iloc[3:5])
+    assert (far.row, far.why[0].name, far.why[0].value, far.why[0].low) == (3, "heat", 60.0, reasons.low[0, 0])
+    found = {value.name: value.value for value in mixed_up.why}
+    assert found == {"heat": 14.0, "probability of state = cold": pytest.approx(np.exp(-reasons.surprise[1, 1]))}

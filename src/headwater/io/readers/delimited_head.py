@@ -94,8 +94,8 @@ def _describe_first_rows(source: File | Pipe, options: Options, found: bytes, al
         raise StreamError(f"{source.name} is no text: it holds binary data")
     begin, end = _find_first_row(found)
     with explain_read_errors(source.name), explain_csv_errors(source.name, []):
-        first = found[begin:end]
-        delimiter = options.delimiter or ("\t" if options.format == "tsv" else _guess_delimiter(first, options.decimal))
+        first, second = found[begin:end], found[end:][slice(*_find_first_row(found[end:]))]
+        delimiter = options.delimiter or ("\t" if options.format == "tsv" else _guess_delimiter(first, second, options.decimal))
         refuse_too_wide(first.count(delimiter.encode()) + 1, source.name)
         cells = _cells(first, delimiter)
         commas = delimiter != "," and options.decimal != "."
@@ -128,15 +128,19 @@ def _find_first_row(found: bytes) -> tuple[int, int]:
     return begin, len(found) if end < 0 else end + 1
 
 
-def _guess_delimiter(first: bytes, decimal: str | None) -> str:
-    """Return the delimiter that makes most cells of the first row; a comma may be a decimal point instead."""
+def _guess_delimiter(first: bytes, second: bytes, decimal: str | None) -> str:
+    """Return the delimiter that makes most cells of the first row, of those that make as many of the second if there are any.
+
+    A comma may be a decimal point instead, and names of columns may hold spaces.
+    """
     marks = [mark for mark in DELIMITERS if mark.encode() in first and mark != decimal]
     cells = {mark: _count_cells(first, mark) for mark in marks}
     if decimal is None and b"," in first:
         for mark in (mark for mark in marks if mark not in ", " and cells[mark] > 1):
             if all(_is_number(cell, commas=True) for cell in _cells(first, mark)):
                 return mark
-    return max(cells, key=lambda mark: cells[mark], default=",")
+    alike = [mark for mark in marks if second.strip() and 1 < cells[mark] == _count_cells(second, mark)]
+    return max([mark for mark in alike if mark != " "] or alike or marks, key=lambda mark: cells[mark], default=",")
 
 
 def _has_decimal_commas(table: pa.Table, names: list[str], name: str) -> bool:
