@@ -116,7 +116,8 @@ WRONG = {
     "mappings": ({"pays": [{"a": 1}] * 40}, "column 'pays' holds struct"),
     "dates": ({"pays": datetime.date(2020, 1, 1)}, "column 'pays' holds date32"),
     "numbers for text": ({"pays": 3}, "column 'pays' held text before, and holds numbers now"),
-    "no number": ({"age": "old"}, "column 'age' must hold numbers"),
+    "no number": ({"age": "old"}, "column 'age' must hold numbers, got 'old'"),
+    "no flag": ({"owner": "maybe"}, "column 'owner' must hold flags, which are 0 or 1, or booleans, got 'maybe'"),
 }  # fmt: skip
 
 

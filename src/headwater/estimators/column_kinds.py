@@ -44,6 +44,8 @@ def choose_kinds(columns: Sequence[object], names: Sequence[str], given: object,
         kinds.append(kind)
     for (reason, words), some in left_out.items():
         warnings.warn(_left_out(some, reason, words), UserWarning, stacklevel=2)
+    if not kinds:
+        raise ValueError("X has 0 feature(s), and a minimum of 1 is required")
     if all(kind == IGNORED for kind in kinds):
         raise ValueError(f"no column is left to learn from, of {quote_names(names)}")
     return tuple(kinds)
@@ -92,7 +94,7 @@ def _guess(column: pa.Array, capacity: int) -> tuple[str, str]:
     if pa.types.is_boolean(kind):
         return BERNOULLI, ""
     words = _holds_words(column.type)
-    if pa.types.is_temporal(kind) or (words and _is_date(values[0].as_py()) and _is_date(values[-1].as_py())):
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or (words and _is_date(values[0].as_py()) and _is_date(values[-1].as_py())):
         return IGNORED, HOLDS_DATES
     if words is None:
         return IGNORED, f"it holds {kind}"

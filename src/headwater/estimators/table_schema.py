@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +19,10 @@ from headwater.core.validation import check_shape, refuse_unreadable
 from headwater.core.values import AnyArray, Rows, Values
 from headwater.estimators.codebook import NUMBER, Codebook, Levels, as_arrow
 from headwater.estimators.column_kinds import AMOUNTS, BERNOULLI, CATEGORICAL, COUNTS, GAMMA, IGNORED, LOGNORMAL
+
+
+FLAGS = "flags, which are 0 or 1, or booleans"
+UNREAD = re.compile(r"Failed to parse string: '(.*)' as a scalar", re.DOTALL)  # what Arrow says of words
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +60,7 @@ class TableSchema:
             elif place in levels:
                 levels[place], rows[:, place] = levels[place].encode(column, repr(name), capacity, learning)
             else:
-                rows[:, place] = _numbers(column, name)
+                rows[:, place] = _numbers(column, name, FLAGS if self.kinds[place] == BERNOULLI else "numbers")
                 refuse_values(self.kinds[place], rows[:, place], name)
         return replace(self, codebook=replace(self.codebook, levels=tuple(levels.values()))), rows
 
@@ -219,7 +224,7 @@ def _n_rows(columns: Sequence[object]) -> int:
     return rows
 
 
-def _numbers(column: object, name: str) -> Array:
+def _numbers(column: object, name: str, wanted: str) -> Array:
     """The numbers of a column, NaN for its gaps."""
     try:
         if isinstance(column, pa.Array | pa.ChunkedArray):
@@ -242,8 +247,11 @@ def _numbers(column: object, name: str) -> Array:
     except (TypeError, ValueError, pa.ArrowException) as error:
         if isinstance(error, pa.ArrowInvalid) and "too large" in str(error):
             raise ValueError(f"column {name!r} contains a whole number too large for float64") from error
+        word = UNREAD.match(str(error))
+        if word is not None:
+            raise ValueError(f"column {name!r} must hold {wanted}, got {word[1][:100]!r}") from error
         shown = " ".join(str(error).split())[:100]
-        raise ValueError(f"column {name!r} must hold numbers: {shown}") from error
+        raise ValueError(f"column {name!r} must hold {wanted}: {shown}") from error
     refuse_large(found, name)
     return found
 
