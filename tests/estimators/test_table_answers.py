@@ -385,3 +385,20 @@ def test_a_column_of_which_no_category_was_seen_keeps_its_gaps():
     model = hw.MixedMixture(2, columns={"nothing": "categorical"}, random_state=0).fit(table)
     assert model.impute(table[:2])["nothing"].isna().all()
     assert np.isnan(model.explain(table[:2]).tail[:, -1]).all()
+
+
+def test_a_report_says_what_makes_rows_of_a_table_odd():
+    rng = np.random.default_rng(0)
+    kind = rng.integers(2, size=800)
+    frame = pd.DataFrame(
+        {"size": rng.normal(size=800) + 6.0 * kind, "shape": np.where(kind, "round", "long"), "paid": rng.random(800) < 0.5}
+    )
+    model = hw.MixedMixture(2, random_state=0).fit(frame)
+    odd = pd.DataFrame({"size": [0.0, 40.0, 0.0], "shape": ["round", "long", "square"], "paid": [True, False, True]})
+    text = " ".join(hw.report(model, pd.concat([frame, odd])).split())
+    assert "shape <b>round</b> expected long" in text
+    assert "size <b>40</b> expected" in text
+    assert "shape <b>square</b> expected long" in text or "shape <b>a new category</b> expected long" in text
+    values = [value for component in model.describe().components for value in component.values]
+    assert {value.name for value in values if value.is_share} == {"shape=round", "shape=long", "paid"}
+    assert all((value.spread is None) == value.is_share for value in values)

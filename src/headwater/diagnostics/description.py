@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,23 @@ class Value:
     low: float | None = None
     high: float | None = None
     standing: float | None = None
+
+    is_share: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class Share(Value):
+    """The probability of a category or a flag, which has no spread."""
+
+    is_share: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Word(Value):
+    """A category or a flag in place of a number: what it is, and what was expected. `value` is its tail probability."""
+
+    word: str = ""
+    expected: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from headwater.diagnostics.numbers import format_with_spread
+from headwater.diagnostics.numbers import format_percent, format_with_spread
 
 if TYPE_CHECKING:
     from headwater.diagnostics.description import Component, Description, Value
@@ -75,7 +75,8 @@ def _values(component: Component, what: str) -> str:
 
 
 def _value(value: Value) -> str:
-    return f"{short_name(value.name)} {number_text(value.value, value.spread)}"
+    shown = format_percent(value.value) if value.is_share else number_text(value.value, value.spread)
+    return f"{short_name(value.name)} {shown}"
 
 
 def number_text(value: float, spread: float | None) -> str:

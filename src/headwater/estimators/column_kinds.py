@@ -94,7 +94,7 @@ def _guess(column: pa.Array, capacity: int) -> tuple[str, str]:
     if pa.types.is_boolean(kind):
         return BERNOULLI, ""
     words = _holds_words(column.type)
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or (words and _is_date(values[0].as_py()) and _is_date(values[-1].as_py())):
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or (words and _is_date(values[0]) and _is_date(values[-1])):
         return IGNORED, HOLDS_DATES
     if words is None:
         return IGNORED, f"it holds {kind}"
@@ -113,7 +113,7 @@ def _guess(column: pa.Array, capacity: int) -> tuple[str, str]:
     return GAUSSIAN, ""
 
 
-def _is_date(value: object) -> bool:
+def _is_date(value: pa.Scalar) -> bool:
     """Whether a text is a date, or a date and a time, as ISO 8601 writes them."""
     try:
         datetime.fromisoformat(str(value))

@@ -190,6 +190,13 @@ class TableMixture(TableInput, GapAnswers, FamilyMixture):
     def _indicators(self) -> list[tuple[str, Array, Array]]:
         """Return the moments of components: a name, and mean and variance (K,) of a number, a count or an indicator."""
 
+    def _share_names(self) -> frozenset[str]:
+        """Names of the moments that are probabilities of categories or flags."""
+        kinds = zip(self._column_names, self._schema.kinds, strict=True)
+        flags = (name for name, kind in kinds if kind == BERNOULLI)
+        places = self._schema.codebook.columns
+        return frozenset((*flags, *self._category_names([self._column_names[at] for at in places])))
+
     def _moments(self) -> tuple[Array, Array]:
         found = self._indicators()
         return np.column_stack([one[1] for one in found]), np.column_stack([one[2] for one in found])

@@ -20,7 +20,6 @@ from headwater.core.values import AnyArray, Rows, Values
 from headwater.estimators.codebook import NUMBER, Codebook, Levels, as_arrow
 from headwater.estimators.column_kinds import AMOUNTS, BERNOULLI, CATEGORICAL, COUNTS, GAMMA, IGNORED, LOGNORMAL
 
-
 FLAGS = "flags, which are 0 or 1, or booleans"
 UNREAD = re.compile(r"Failed to parse string: '(.*)' as a scalar", re.DOTALL)  # what Arrow says of words
 

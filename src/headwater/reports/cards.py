@@ -41,7 +41,7 @@ def make_card(found: Description, component: Component, color: str) -> dict[str,
             bar = {"left": 50.0 + 50.0 * min(reach, 0.0), "width": 50.0 * abs(reach)}
         elif not signed:
             bar = {"left": 0.0, "width": 100.0 * max(0.0, value.value) / largest}
-        if "probability" in found.value:
+        if "probability" in found.value or value.is_share:
             shown, spread, interval = format_percent(value.value), "", percent_range(value.low, value.high)
         else:
             (shown, spread), interval = format_with_spread(value.value, value.spread), format_interval(value.low, value.high)

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from headwater import __version__, plotting
 from headwater.core.statistics import Array
-from headwater.diagnostics.description import Description
+from headwater.diagnostics.description import Description, Value, Word
 from headwater.diagnostics.numbers import format_interval, format_number, format_percent, format_signed
 from headwater.estimators.base import StreamingEstimator
 from headwater.plotting.column_pair import telling_pair
@@ -85,6 +85,7 @@ def context_of(model: StreamingEstimator, data: Data | None, options: PageOption
         "odd": [_odd_row(one, size if pictures else None) for one in odd],
         "kept": list(odd[0].kept) if odd else [],
         "explained": any(one.why for one in odd),
+        "words_of_odd": any(isinstance(value, Word) for one in odd for value in one.why),
         "ranges_of_odd": any(value.low is not None for one in odd for value in one.why),
         "ranges": any(fact.low is not None for fact in found.facts),
         "measure": model._traits.measure,
@@ -204,18 +205,22 @@ def _interval_figures(found: Description, pixels: bool, shades: Sequence[str]) -
 
 def _odd_row(one: OddRow, size: tuple[int, int] | None) -> dict[str, object]:
     far = [value for value in one.why if value.standing is None or abs(value.standing) >= ODD_VALUE_Z]
-    why = [
-        {
-            "name": value.name,
-            "value": format_number(value.value),
-            "far": "" if value.standing is None else format_signed(value.standing),
-            "usual": format_interval(value.low, value.high),
-        }
-        for value in far or one.why[:1]
-    ]
+    why = [_reason(value) for value in far or one.why[:1]]
     picture = image(one.numbers, size, f"Row {one.row} as an image") if size and one.numbers is not None else None
     return {"row": f"{one.row:,}", "score": format_number(one.score), "why": why, "values": one.values, "picture": picture,
             "size": format_number(one.size), "ranked": format_number(one.ranked), "kept": one.kept}  # fmt: skip
+
+
+def _reason(value: Value) -> dict[str, str]:
+    if isinstance(value, Word):
+        return {"name": value.name, "value": value.word, "far": format_percent(value.value), "usual": value.expected}
+    far = "" if value.standing is None else format_signed(value.standing)
+    return {
+        "name": value.name,
+        "value": format_number(value.value),
+        "far": far,
+        "usual": format_interval(value.low, value.high),
+    }
 
 
 # How to reproduce it
