@@ -281,4 +281,5 @@ def test_reasons_of_odd_rows_of_a_table_are_those_that_explain_gives():
     reasons = model.explain(rows.iloc[3:5])
     assert (far.row, far.why[0].name, far.why[0].value, far.why[0].low) == (3, "heat", 60.0, reasons.low[0, 0])
     found = {value.name: value.value for value in mixed_up.why}
-    assert found == {"heat": 14.0, "probability of state = cold": pytest.approx(np.exp(-reasons.surprise[1, 1]))}
+    assert found == {"heat": 14.0, "state": pytest.approx(reasons.tail[1, 1])}
+    assert {(value.word, value.expected) for value in mixed_up.why if value.name == "state"} == {("cold", "warm")}
