@@ -12,7 +12,7 @@ import typer
 
 from headwater.cli.support.command import add_command
 from headwater.cli.support.failures import print_message, usage_error
-from headwater.cli.support.live_options import LiveMessages, LiveOptions, check_rate
+from headwater.cli.support.live_options import FURTHER, LiveMessages, LiveOptions, check_rate
 from headwater.cli.support.model_arguments import file_digest, load_with_commands
 from headwater.cli.support.output_files import check_output
 from headwater.cli.support.provenance import this_command, write_model
@@ -66,9 +66,7 @@ def serve(options: LiveOptions, server: ServerOptions, messages: LiveMessages, f
     from headwater.live.engine import Engine
     from headwater.live.journal import Journal
 
-    options, more = options.completed(
-        {"host": str, "port": int, "token_file": str, "certificate": str, "key_file": str, "source": list, "follow": bool}
-    )
+    options, more = options.completed(FURTHER)
     given = {name: value for name, value in more.items() if getattr(server, name) in (None, (), [])}
     server = replace(server, **given)  # type: ignore[arg-type]
     if file is not None:

@@ -10,7 +10,7 @@ import typer
 
 from headwater.cli.support.command import add_command
 from headwater.cli.support.failures import print_message, usage_error
-from headwater.cli.support.live_options import LiveMessages, LiveOptions, check_rate
+from headwater.cli.support.live_options import FURTHER, LiveMessages, LiveOptions, check_rate
 from headwater.cli.support.model_arguments import file_digest, load_with_commands
 from headwater.cli.support.output_files import check_output
 from headwater.cli.support.provenance import this_command, write_model
@@ -45,7 +45,7 @@ def watch(options: LiveOptions, messages: LiveMessages, sources: Sources = None,
     from headwater.live.journal import Journal
     from headwater.live.pump import Pump
 
-    options, more = options.completed({"source": list, "follow": bool})
+    options, more = options.completed(FURTHER)
     options.check()
     texts = sources or list(more.get("source", ()))  # type: ignore[call-overload]
     if not texts:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from headwater.live.outlets import Outlets
 
 LISTS = ("sink", "alarm", "dead_letter")
+# Options of a file that both commands take; watch has no use for those of the server.
+FURTHER = {"source": list, "follow": bool, "host": str, "port": int, "token_file": str, "certificate": str, "key_file": str}
 
 
 def _option(*flags: str, text: str, panel: str, **more: Any) -> object:
