@@ -27,7 +27,9 @@ class Backoff:
         self._failures, self._next = 0, 0.0
 
     def failed(self, error: object) -> None:
-        """Note that an attempt has failed."""
+        """Note that an attempt has failed; those that fail before the next one is due are the same failure."""
+        if time.monotonic() < self._next:
+            return
         seconds = min(FIRST_SECONDS * 2.0**self._failures, LONGEST_SECONDS)
         self._failures += 1
         self._next = time.monotonic() + seconds

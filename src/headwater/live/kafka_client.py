@@ -32,7 +32,7 @@ def kafka_settings(address: BrokerAddress, backoff: Backoff) -> dict[str, Any]:
     if (file := address.options.get("settings")) is not None:
         found |= read_settings(Path(file))
     found |= {name: value for name, value in address.options.items() if "." in name}
-    return found | {"error_cb": backoff.failed, "log_level": 0}
+    return found | {"error_cb": lambda error: backoff.failed(error.str()), "log_level": 0}
 
 
 def read_settings(path: Path) -> dict[str, str]:

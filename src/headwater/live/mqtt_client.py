@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import socket
+import threading
 from typing import Any
 
 import paho.mqtt.client as mqtt
@@ -17,6 +18,7 @@ from headwater.live.broker_address import BrokerAddress
 
 PORT, TLS_PORT = 1883, 8883
 KEEP_ALIVE_SECONDS = 30
+CLOSE_SECONDS = 5.0  # that the end of a connection may take
 SESSION_SECONDS = 7 * 24 * 3600  # for which the broker keeps messages of a client that is away
 LASTING = (
     "Session taken over", "Not authorized", "Bad user name or password", "Bad authentication method", "Banned",
@@ -83,4 +85,6 @@ class MqttConnection:
     def close(self) -> None:
         """End; the broker keeps the session."""
         self.client.disconnect()
-        self.client.loop_stop()
+        ending = threading.Thread(target=self.client.loop_stop, daemon=True)  # which may wait between two attempts
+        ending.start()
+        ending.join(CLOSE_SECONDS)

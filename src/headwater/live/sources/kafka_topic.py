@@ -62,7 +62,7 @@ class KafkaTopic(Source):
                 self._look()
             except KafkaException as error:
                 self._refuse(error.args[0])
-                self._backoff.failed(error.args[0])
+                self._backoff.failed(error.args[0].str())
                 return ()
         first = self._consumer.poll(seconds)
         if first is None:
@@ -106,7 +106,7 @@ class KafkaTopic(Source):
         self._refuse(error)
         partition = message.partition()
         if error.code() != KafkaError._AUTO_OFFSET_RESET or partition is None:
-            self._backoff.failed(error)
+            self._backoff.failed(error.str())
             return
         low, high = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), timeout=ASK_SECONDS)
         before = self._next[partition]
