@@ -10,6 +10,7 @@ from headwater.plotting.regressions import regressions
 from headwater.plotting.residuals import residuals
 from headwater.plotting.shared import MOST_ROWS, PALETTE
 from headwater.plotting.spectra import spectra, spectrogram
+from headwater.plotting.states import states
 from headwater.plotting.streams import scores, weights
 from headwater.plotting.words import words
 
@@ -27,6 +28,7 @@ __all__ = [
     "scores",
     "spectra",
     "spectrogram",
+    "states",
     "transitions",
     "weights",
     "words",
