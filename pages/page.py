@@ -73,7 +73,16 @@ class Page:
 # Names by the module that has the page, shortest run first.
 MODULES = {
     "papers": ("late_clusters", "variational", "boem", "calibration", "latent_factors", "online_em", "moment_matching"),
-    "benchmarks": ("tables", "missing_values", "thousand_parts", "parts_and_rounds", "shapes", "many_machines", "refinement"),
+    "benchmarks": (
+        "tables",
+        "missing_values",
+        "anomalies",
+        "thousand_parts",
+        "parts_and_rounds",
+        "shapes",
+        "many_machines",
+        "refinement",
+    ),
     "examples": ("newsgroups", "regimes", "chorales", "drift", "msnbc", "letters"),
 }
 NAMES = {name: room for room, names in MODULES.items() for name in names}
