@@ -58,7 +58,7 @@ def test_the_package_shows_its_public_names_alone():
 # Pictures
 
 
-CHAINS = {"chain", "symbols", "counted chain", "switching", "autoregressive"}
+CHAINS = {kind for kind, (make, _) in KINDS.items() if make()._traits.chained}
 DRAWN = {
     "beam": {"arrival"},
     "density": {"gaussian", "bayesian", "sweeping", "parts", "chain", "background"},
