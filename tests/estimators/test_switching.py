@@ -239,6 +239,20 @@ def test_states_are_apart_as_the_laws_of_targets_are_where_the_inputs_are():
     np.testing.assert_allclose(apart, expected, rtol=1e-2, atol=1e-9)
 
 
+def test_states_of_several_columns_are_apart_as_normal_laws_are():
+    model = hw.AutoregressiveHMM(2, random_state=0).fit(series(d=3))
+    apart, _ = model._describer._checks(np.array([300.0, 300.0]), 9.0).divergences()
+    moments, expected = model._design_moments(), np.zeros((2, 2))
+    for k, j in product(range(2), repeat=2):
+        for one, other in ((k, j), (j, k)):
+            precision = np.linalg.inv(model.covars_[other])
+            away = model._emissions.coef[one] - model._emissions.coef[other]
+            logs = np.linalg.slogdet(model.covars_[other])[1] - np.linalg.slogdet(model.covars_[one])[1]
+            fit = np.trace(precision @ model.covars_[one]) + np.trace(precision @ away @ moments[one] @ away.T)
+            expected[k, j] += 0.5 * (fit - 3.0 + logs)
+    np.testing.assert_allclose(apart, expected, rtol=1e-6, atol=1e-9)
+
+
 def test_descriptions_have_coefficients():
     X, y = switching_rows()
     model = hw.RegressionHMM(2, random_state=0).fit(X, y)

@@ -29,7 +29,7 @@ class LinearChecks(FamilyChecks):
         """Symmetric divergences (K, K) of the laws of targets, in nats a row, and what of them is chance."""
         found = cast(LinearGaussianParameters, self.parameters)
         precision = np.einsum("kji,kjl->kil", found.factor, found.factor)
-        noise = np.einsum("kij,jlm->kjim", np.linalg.inv(precision), precision)
+        noise = np.einsum("kil,jlm->kjim", np.linalg.inv(precision), precision)
         apart = found.coef[:, None] - found.coef
         lines = np.einsum("jil,kjim,kmn,kjln->kj", precision, apart, self.inputs, apart)
         one_way = 0.5 * (np.trace(noise, axis1=2, axis2=3) - precision.shape[1] + lines)
