@@ -94,7 +94,8 @@ def typicality_of(
     kept = kept_components(np.exp(parameters.log_weights), rate)
     log_weights = parameters.log_weights[kept]
     components = model.family.select_parameters(parameters.components, kept)
-    several = MixtureParameters(log_weights - np.logaddexp.reduce(log_weights), components)
+    with np.errstate(invalid="ignore"):  # statistics that are not finite are refused after the chunk
+        several = MixtureParameters(log_weights - np.logaddexp.reduce(log_weights), components)
     laws: list[tuple[Mixture, MixtureParameters]] = [(model.part(len(kept)), several)]
     prior, statistics, count = belief
     if len(kept) > 1 and model.family.adds_up and readout in model.family.readouts - {"match_moments"}:

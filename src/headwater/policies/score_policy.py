@@ -27,9 +27,9 @@ from headwater.policies.reservoir_policy import clock
 from headwater.policies.score_sketch import ScoreSketch, is_sound, merge_sketches
 
 ALL_ROWS = 4096  # first rows of a stream, all of which are scored; of later batches, one in so many
-ONE_IN = 4
+ONE_IN = 16
 PASS_ROWS = 2**15  # of rows in memory that are scored after passes over them
-LARGE = 2**16  # parameters: a readout is dear, and fewer batches are scored
+LARGE = 2**16  # parameters: a readout is dear, and with so many times as many, so many times fewer batches are scored
 
 _latest = local()  # the statistics of the last batch, and what was usual by them
 
@@ -154,10 +154,10 @@ def _some(batch: Batch) -> Batch:
 def _is_scored(plan: Plan, stream: Stream) -> bool:
     """Whether the rows of the next batch are scored, which depends on its place in the stream alone."""
     begun = stream.progress.rows_seen
-    large = stream.model.n_components * plan.width > LARGE
-    if begun < ALL_ROWS and not large:
+    tables = stream.model.n_components * plan.width // LARGE
+    if begun < ALL_ROWS and not tables:
         return True
-    return row_key(stream.key, begun) % (4 * ONE_IN if large else ONE_IN) == 0
+    return row_key(stream.key, begun) % (ONE_IN * (1 + tables)) == 0
 
 
 def _left(plan: Plan, stream: Stream, part: Batch) -> Array | float:
