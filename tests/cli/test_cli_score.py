@@ -248,7 +248,7 @@ def test_the_last_part_of_one_sequence_is_held_out():
 def test_legal_algorithms_are_asked_for():
     assert "moment-matching" in legal_algorithms(hw.GaussianMixture(2))
     assert "moment-matching" not in legal_algorithms(hw.GaussianMixture(2, covariance_type="tied"))
-    assert set(legal_algorithms(hw.LatentDirichletAllocation(2))) == {"auto", "simulated-em", "online-vb", "scvb0"}
+    assert set(legal_algorithms(hw.LatentDirichletAllocation(2))) == {"auto", "boem", "simulated-em", "online-vb", "scvb0"}
     with pytest.raises(ValueError, match="covariance_type"):
         legal_algorithms(hw.GaussianMixture(2, covariance_type="odd"))
 

@@ -354,7 +354,7 @@ def test_a_model_of_ones_own_learns_in_parts(factors):
         (hw.LatentDirichletAllocation(2, algorithm="em"), "cannot be learned by 'em': use one of 'auto', "),
         (hw.LatentDirichletAllocation(2, algorithm=hw.BatchEM()), "'simulated-em', 'scvb0', 'online-vb'"),
         (hw.LatentDirichletAllocation(2, algorithm="moment-matching"), "cannot be learned by 'moment-matching'"),
-        (hw.LatentDirichletAllocation(2, algorithm="gibbs"), "algorithm must be one of 'auto', 'simulated-em'"),
+        (hw.LatentDirichletAllocation(2, algorithm="gibbs"), "algorithm must be one of 'auto', 'boem', 'simulated-em'"),
         (hw.GaussianMixture(2, algorithm="scvb0"), "cannot be learned by 'scvb0': use one of 'auto', 'em', "),
         (hw.MultinomialMixture(2, algorithm=hw.CollapsedVB()), "cannot be learned by CollapsedVB"),
         (hw.GaussianMixture(2, algorithm=hw.SimulatedEM(sampler="metropolis")), "one of 'independent', got 'metropolis'"),
