@@ -99,8 +99,8 @@ class Algorithm:
 
 
 @dataclass(frozen=True)
-class Additive(Algorithm):
-    """An algorithm whose counts add, so that they are sums at one reference as long as its parameters are held.
+class Additive:
+    """The part of an algorithm whose counts add, so that they are sums at one reference as long as its parameters are held.
 
     With `refine` they are held: a mixture keeps a reservoir, by which the reference is moved, and the statistics of all rows
     are restated there. So the steps of 1/n do not keep what rows said under early parameters. Rows are learned in batches then.
@@ -109,11 +109,12 @@ class Additive(Algorithm):
     refine: bool = field(default=False, kw_only=True)
 
     @property
-    def refines(self) -> bool:  # type: ignore[override]
+    def refines(self) -> bool:
         return self.refine
 
     def refining(self) -> Algorithm | None:
-        return replace(self, refine=True)
+        found: Algorithm = replace(self, refine=True)  # type: ignore[assignment]
+        return found
 
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
         size: BatchSize = vars(self)["batch_size"]  # each such algorithm has one

@@ -93,7 +93,7 @@ class SatoEM(Algorithm):
 
 
 @dataclass(frozen=True)
-class BayesianOnlineEM(Additive):
+class BayesianOnlineEM(Additive, Algorithm):  # type: ignore[override]
     """Bayesian online EM (paper 000, section 4): every row adds its counts to the belief; its mean or mode is used next.
 
     With `refine=True` a mixture keeps a reservoir, by which what early rows were counted as is corrected, as "auto" does.
@@ -162,7 +162,7 @@ class OnlineEM(Algorithm):
 
 
 @dataclass(frozen=True)
-class OnlineVB(Additive):
+class OnlineVB(Additive, Algorithm):  # type: ignore[override]
     """Online variational Bayes (paper 004): counts add, or with a `decay` the step is (t + offset)^-decay.
 
     The second is that of Hoffman, Blei and Bach (2010), and the default for topics; the number of documents is the number seen.
@@ -209,7 +209,7 @@ class OnlineVB(Additive):
 
 
 @dataclass(frozen=True)
-class QuasiBayes(Additive):
+class QuasiBayes(Additive, Algorithm):  # type: ignore[override]
     """Quasi-Bayes (Smith and Makov; papers 000 and 003): responsibilities under the predictive density, counts that add.
 
     With `refine=True` a mixture keeps a reservoir, by which what early rows were counted as is corrected, as "auto" does.

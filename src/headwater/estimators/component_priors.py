@@ -54,7 +54,7 @@ def given_concentration(value: Values, n_components: int) -> float | Array | Non
 def own_hyperparameters(model: GaussianMixture, width: int) -> tuple[Any, ...] | None:
     """Return mean, mean precision, degrees of freedom and covariance where some are those of each component; else None."""
     names = [name for name in component_priors(model) if name != "weight_concentration_prior"]
-    if not names:
+    if not names or model.covariance_type == "factor":  # whose priors are checked with its factors
         return None
     unfit = {"resolution": None, "scale_columns": False}
     for name, usual in unfit.items():
