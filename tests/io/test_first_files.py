@@ -22,6 +22,9 @@ LATER = {
     "counted chain",
     "switching",
     "autoregressive",
+    "mixed chain",
+    "grouped chain",
+    "lasting chain",
 }  # not in the first release
 ANSWERS = json.loads((FILES / "answers.json").read_text())
 
