@@ -85,7 +85,7 @@ def test_it_grows_to_the_number_there_is():
     [({"algorithm": word}, "cannot be learned by") for word in ("vb", "online-vb", "boem", "quasi-bayes", "moment-matching")]
     + [({"n_factors": 21}, "n_factors must not be more than the 20 columns"), ({"n_factors": 0}, "n_factors"),
        ({"scale_columns": True}, "scale_columns"), ({"means_init": MEANS}, "means_init must be None"),
-       ({"covariance_prior": np.eye(20)}, "must be that of all components with covariance_type='factor'"), ({"covariance_prior": -np.ones(20)}, "must be positive")],
+       ({"covariance_prior": np.eye(20)}, "should have the shape"), ({"covariance_prior": -np.ones(20)}, "must be positive")],
 )  # fmt: skip
 def test_what_does_not_go_with_factors_is_refused(options, words):
     with pytest.raises(ValueError, match=words):
