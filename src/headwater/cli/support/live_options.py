@@ -12,7 +12,6 @@ import typer
 
 from headwater.cli.support.failures import usage_error
 from headwater.cli.support.options import split_names
-from headwater.cli.support.score_judge import find_judge, refuse_discovery_rate
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
@@ -161,6 +160,8 @@ class LiveOptions:
 
 def check_rate(model: StreamingEstimator, options: LiveOptions) -> str:
     """Refuse a rate that nothing can be compared with; return a note if it is too fine for what is known."""
+    from headwater.cli.support.score_judge import find_judge, refuse_discovery_rate
+
     if options.fdr is not None:
         refuse_discovery_rate(model)
     if options.rate is None:
