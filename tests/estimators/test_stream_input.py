@@ -63,12 +63,15 @@ def test_answers_of_a_stream_are_those_of_its_rows(kind):
     if kind in ("multinomial", "topics"):
         chunk = type(chunk)(csr_array(chunk.X))  # a sparse matrix has no names
     model = KINDS[kind][0]().partial_fit(**chunk)
-    learn = ("fit", "warm", "partial_fit", "update", "inverse_transform", "forecast")
+    learn = ("fit", "warm", "partial_fit", "update", "inverse_transform", "forecast", "calibrate", "decide_next")
     asked = [name for name in methods_of(model) if not name.startswith(learn)]
     assert "score_samples" in asked
+    if hasattr(model, "calibrate"):
+        model.calibrate(stream_of(kind, chunk))
     for name in asked:
-        found = getattr(model, name)(stream_of(kind, chunk))
-        assert_alike(found, getattr(model, name)(**given_to(model, name, chunk)))
+        beside = {"rate": 0.1} if name == "decide" else {}
+        found = getattr(model, name)(stream_of(kind, chunk), **beside)
+        assert_alike(found, getattr(model, name)(**given_to(model, name, chunk), **beside))
 
 
 @pytest.mark.parametrize("kind", ONE_OF_A_KIND)

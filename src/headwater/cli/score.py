@@ -13,9 +13,7 @@ EXAMPLES = """
 headwater score trades.hw new.csv | head           # row, score and cluster
 # and whether it is among the oddest 1 percent:
 headwater score trades.hw new.csv --rate 0.01 -o scores.parquet
-headwater score trades.hw new.csv --only-odd --rate 0.001 --explain --keep id
-# at most a tenth of them usual:
-headwater score trades.hw new.csv --only-odd --fdr 0.1
+headwater score trades.hw new.csv --only-odd --rate 0.001 --explain
 headwater score trades.hw new.csv --probabilities --rank -o scores.jsonl
 """
 
@@ -31,8 +29,7 @@ def score(
     """Score each row: how odd it is, and its cluster.
 
     Writes one line for each row: its number, its score (log-density; low is odd), its cluster, and what else is asked for.
-    With --rate or --fdr it adds an anomaly score (high is odd), its p-value among the rows that were learned, and whether the
-    row is odd. Documents and sequences are compared by their score per word or symbol, which is also written.
+    Documents and sequences are compared by their score per word or symbol, which is also written.
     """
     from headwater.cli.support.score_table import write_scores
 

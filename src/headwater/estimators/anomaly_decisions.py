@@ -14,7 +14,7 @@ from headwater.core.statistics import Array
 from headwater.core.validation import one_line
 from headwater.core.values import RandomState, Rows, Values
 from headwater.estimators.base import StreamingEstimator
-from headwater.estimators.calls import learns, reads
+from headwater.estimators.calls import answers_at_once, learns_at_once, reads
 from headwater.policies.decision_policy import Decisions
 from headwater.policies.names import DECISIONS, SCORES
 from headwater.policies.score_sketch import ScoreSketch
@@ -24,7 +24,7 @@ from headwater.policies.testing import benjamini_hochberg
 class AnomalyDecisions(StreamingEstimator):
     """Which rows are odd, at a rate that the user says."""
 
-    @reads
+    @answers_at_once
     def anomaly_pvalue(self, X: Rows, y: Values = None, *, lengths: Values = None, random_state: RandomState = None) -> Array:
         """Return the share of usual rows that are at least as odd as each row.
 
@@ -80,7 +80,7 @@ class AnomalyDecisions(StreamingEstimator):
         """
         return self._score_sketch().threshold(checked_level(rate, "rate"))
 
-    @reads
+    @answers_at_once
     def decide(
         self,
         X: Rows,
@@ -134,7 +134,7 @@ class AnomalyDecisions(StreamingEstimator):
             return np.asarray(pvalues <= level)
         return benjamini_hochberg(pvalues, level)
 
-    @learns
+    @learns_at_once
     def calibrate(self, X: Rows, y: Values = None, *, lengths: Values = None) -> Self:
         """Take the scores of these rows as those of usual rows, in place of those that the model kept. Nothing is learned.
 
@@ -164,7 +164,7 @@ class AnomalyDecisions(StreamingEstimator):
         self._runtime = runtime.with_record(SCORES, sketch.add(scores, np.ones(len(scores))), ended)
         return self
 
-    @learns
+    @learns_at_once
     def decide_next(
         self,
         X: Rows,

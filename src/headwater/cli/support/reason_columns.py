@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from headwater.cli.support.failures import usage_error
 from headwater.core.chunk import Chunk
 from headwater.core.table_rows import TableRows
-from headwater.estimators.describers.describer import Describer
 from headwater.registry import word_of
 
 if TYPE_CHECKING:
@@ -26,6 +25,8 @@ PARTS = ("value", "expected", "low", "high", "tail", "surprise")
 
 def check_explains(model: StreamingEstimator) -> None:
     """Refuse models that do not know what makes a row odd."""
+    from headwater.estimators.describers.describer import Describer
+
     if not hasattr(model, "explain") and type(model._describer).oddities is Describer.oddities:
         raise usage_error(f"{word_of(model)} does not know what some columns say of the others: leave out --explain")
 

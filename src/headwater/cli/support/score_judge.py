@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from inspect import signature
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from headwater.cli.support.failures import usage_error
-from headwater.core.chunk import Chunk
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from headwater.core.chunk import Chunk
     from headwater.estimators.base import StreamingEstimator
 
 NO_TARGET = "only with the target, whose density is the score"
@@ -35,6 +35,8 @@ class Judge:
 
     def columns(self, chunk: Chunk) -> dict[str, object]:
         """Return the anomaly score of each row, its p-value, and whether it is odd."""
+        import numpy as np
+
         if not len(chunk):
             return {"anomaly_score": np.empty(0), "pvalue": np.empty(0), "odd": np.empty(0, dtype=bool)}
         scores, pvalues = (_ask(self.model, name, chunk) for name in ("anomaly_score", "anomaly_pvalue"))
@@ -42,6 +44,8 @@ class Judge:
 
     def at_discovery_rate(self, level: float, chunks: Iterable[Chunk]) -> Judge:
         """Return a judge of these rows, of those called odd at most `level` are usual on average (Benjamini and Hochberg)."""
+        import numpy as np
+
         from headwater.policies.testing import benjamini_hochberg
 
         pvalues = [_ask(self.model, "anomaly_pvalue", chunk) for chunk in chunks if len(chunk)]
@@ -69,6 +73,8 @@ def refuse_discovery_rate(model: StreamingEstimator) -> None:
 
 def _ask(model: StreamingEstimator, name: str, chunk: Chunk) -> NDArray[np.float64]:
     """Return what a method of the model says of the rows of a chunk."""
+    import numpy as np
+
     if chunk.y is None and type(model)._traits.target_columns:
         raise ValueError(f"rows can be called odd {NO_TARGET}")
     method = getattr(model, name)

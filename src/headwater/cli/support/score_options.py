@@ -30,9 +30,7 @@ class ScoreOptions:
     only_odd: Annotated[bool, typer.Option("--only-odd", help="Write only the odd rows.")] = False
     rank: Annotated[bool, typer.Option("--rank", help="Add the share of usual rows with a lower score.")] = False
     probabilities: Annotated[bool, typer.Option("--probabilities", help="Add the probability of every component.")] = False
-    explain: Annotated[bool, typer.Option("--explain", help="Add the three oddest columns, words or steps of each row.")] = (
-        False
-    )
+    explain: Annotated[bool, typer.Option("--explain", help="Add three reasons why each row is odd.")] = False
     against: Annotated[
         str | None,
         typer.Option(
@@ -57,7 +55,7 @@ class ScoreOptions:
         if self.fdr is not None and self.against == "data":
             raise usage_error("--fdr compares rows with those that were learned: leave out --against")
         if self.only_odd and self.rate is None and self.threshold is None and self.fdr is None:
-            raise usage_error("--only-odd needs --rate, --fdr or --threshold, which say what is odd")
+            raise usage_error("--only-odd needs --rate or --threshold, or --fdr, which say what is odd")
         if self.against not in (None, "learned", "data"):
             raise usage_error(f"--against must be learned or data, got {self.against!r}")
 
