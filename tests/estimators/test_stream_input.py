@@ -47,9 +47,10 @@ def assert_alike(one, other):
 
 
 def methods_of(model):
-    """Names of the public methods that take X."""
+    """Names of the public methods that take X as the rows they are about; rows beside something else are named."""
     found = [name for name in dir(model) if not name.startswith("_") and callable(getattr(type(model), name, None))]
-    return [name for name in found if "X" in signature(getattr(type(model), name)).parameters]
+    taken = {name: signature(getattr(type(model), name)).parameters.get("X") for name in found}
+    return [name for name, X in taken.items() if X is not None and X.kind is not X.KEYWORD_ONLY]
 
 
 def given_to(model, name, chunk):
