@@ -219,7 +219,7 @@ def test_a_model_that_leaves_components_empty_needs_a_number(data, capsys):
     assert "bayesian needs -k" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("word", [word for word in MODELS if word != "bayesian"])
+@pytest.mark.parametrize("word", [word for word in MODELS if MODELS[word].kind._traits.finds_number])
 def test_the_number_of_components_is_found_if_none_is_given(word):
     """For every model that can find it."""
     made, _ = make_model(MODELS[word], ModelSettings())

@@ -114,3 +114,9 @@ def test_durations_are_fitted_by_the_most_likely_law(size, chance):
     law = stats.nbinom.pmf(np.arange(25), size, chance)
     found = read_durations("negative-binomial", 1000.0 * law[None], 1.0)[0]
     assert_allclose(found, law / law.sum(), atol=2e-6)
+
+
+def test_a_second_fit_learns_anew():
+    X, _ = stays(20)
+    once = hw.SemiMarkov(2, max_duration=12, random_state=0).fit(X)
+    assert_allclose(once.fit(X).durations_, hw.SemiMarkov(2, max_duration=12, random_state=0).fit(X).durations_, rtol=1e-9)

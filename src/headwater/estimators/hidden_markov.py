@@ -105,7 +105,6 @@ class HiddenMarkovEstimator(ChainStreams):
         return self.max_iter, self.tol / rows
 
     def _check_parameters(self) -> None:
-        parameters = self._given_parameters()
         if isinstance(self.algorithm, str) and self.algorithm in ("viterbi", "map"):
             raise ValueError(
                 f"algorithm says how the model learns, such as 'auto' or 'em': to decode by {self.algorithm!r}, set "
@@ -113,9 +112,9 @@ class HiddenMarkovEstimator(ChainStreams):
             )
         check_parameters(self)
         for name in ("params", "init_params"):
-            unknown = set(parameters[name]) - set(self._letters)
-            if unknown:
-                raise ValueError(f"{name} must be made of the letters {self._letters!r}, got {parameters[name]!r}")
+            letters = getattr(self, name)
+            if set(letters) - set(self._letters):
+                raise ValueError(f"{name} must be made of the letters {self._letters!r}, got {letters!r}")
         k = self.n_components
         for name, shape in (("startprob_prior", (k,)), ("transmat_prior", (k, k))):
             self._check_concentration(name, shape)
@@ -270,8 +269,8 @@ class HiddenMarkovEstimator(ChainStreams):
     def _check_merge(self, other: Self) -> None:
         if self.n_components_ == other.n_components_ and not all(map(np.array_equal, self._impossible(), other._impossible())):
             raise ValueError("models must allow the same first states and transitions, got some that are 0 in only one model")
-        params = set(self._runtime.made_with["params"])
-        if params != set(other._runtime.made_with["params"]):
+        params = set(self._runtime.made_with.get("params", self.params))
+        if params != set(other._runtime.made_with.get("params", other.params)):
             return  # refused later, with all parameters that must agree
         for letter, name in self._names.items():
             if letter in params:

@@ -136,6 +136,7 @@ class SemiMarkov(FamilyHMM):
     _shapes = ("emission", "covariance_type", "duration", "max_duration")
     _traits = replace(
         FamilyHMM._traits,
+        finds_number=False,
         shape_parameters=("n_components", *_shapes),
         prior_parameters=("duration_prior",),
         floor_parameters=("min_covar",),
@@ -192,9 +193,6 @@ class SemiMarkov(FamilyHMM):
     @property
     def _describer(self) -> SemiMarkovDescriber:
         return SemiMarkovDescriber(self)
-
-    def _given_parameters(self) -> dict[str, Any]:
-        return {**super()._given_parameters(), "params": "ste", "init_params": "ste"}
 
     def _check_parameters(self) -> None:
         if isinstance(self.n_components, numbers.Integral) and isinstance(self.max_duration, numbers.Integral):
