@@ -26,7 +26,7 @@ def component_priors(model: EstimatorCore) -> list[str]:
     """Return the names of the priors of which each component has its own."""
     shared = dict(SHARED)
     if hasattr(model, "covariance_prior"):
-        shared["covariance_prior"] = SHARED_COVARIANCE[model.covariance_type]
+        shared["covariance_prior"] = SHARED_COVARIANCE.get(model.covariance_type, 2)  # other words are refused elsewhere
     return [name for name, size in shared.items() if n_dimensions(getattr(model, name, None)) > size]
 
 
