@@ -452,6 +452,15 @@ def test_a_full_disk_is_said_of_what_is_written(tmp_path, monkeypatch, capsys):
         assert main(["convert", str(tmp_path / "x.npy"), "-o", str(full), "--output-format", form]) == 1
         assert capsys.readouterr().err == "headwater: /dev/full cannot be written: No space left on device.\n"
 
+    def short(*anything, **options):
+        raise OSError("4200 requested and 3056 written")  # all that NumPy says
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "save", short)
+        assert main(["convert", str(tmp_path / "x.npy"), "-o", str(tmp_path / "y.npy")]) == 1
+    sentence = f"headwater: {tmp_path / 'y.npy'} cannot be written: the disk took only a part of it, and may be full.\n"
+    assert capsys.readouterr().err == sentence
+
     def no_room(self, *anything):
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -88,6 +88,37 @@ def test_no_errors_are_exact_rows(kind, gapped):
             np.testing.assert_allclose(getattr(one, part), getattr(two, part), rtol=1e-9, atol=1e-9)
 
 
+@shapes
+def test_errors_beside_which_a_component_is_wide_are_not_lost_to_rounding(correlated):
+    """Of rows far from a component whose columns are nearly one, only what was measured is left."""
+    rng = np.random.default_rng(3)
+    wide = (rng.normal(size=(40, 1)) + 1e-6 * rng.normal(size=(40, 3))) * [1e-40, 1.0, 1e90]
+    family, shares = Gaussian(K, "full"), rng.dirichlet(np.ones(K), size=40)
+    parameters = family.readout("mean", *learned(family, wide, shares))
+    X, errors = rng.normal(size=(5, 3)), np.tile([0.0, 0.0, 0.25], (5, 1))
+    rows = NoisyRows.of_errors(GappedRows.of(X), as_covariances(errors) if correlated else errors)
+    moments = family.collect_with_gaps(parameters, rows, np.full((5, K), 1.0 / K))
+    centred = X - parameters.origin
+    np.testing.assert_allclose(moments.first, np.tile(centred.sum(axis=0) / K, (K, 1)), rtol=1e-12)
+    np.testing.assert_allclose(moments.second[0], np.tril(centred.T @ centred) / K, rtol=1e-12)
+    assert (family.find_problem(moments.scaled(1.0 / 5.0), 3)) == ""
+
+
+@kinds
+def test_small_errors_are_weighed_as_large_ones(kind):
+    """Whether errors are a little above or below what counts as next to none changes next to nothing."""
+    rows, shares = case(False, False)
+    family = Gaussian(K, kind)
+    parameters = family.readout("mean", *learned(family, rows, shares))
+    variances = matrices(family, parameters)[:, [0, 1, 2], [0, 1, 2]]
+    found = []
+    for part in (0.5, 2.0):
+        small = NoisyRows.of_errors(GappedRows.of(rows.values), np.full(rows.shape, part * 1e-12 * variances.min()))
+        found.append(family.collect_with_gaps(parameters, small, shares).to_arrays())
+    for name in found[0]:
+        np.testing.assert_allclose(found[0][name], found[1][name], rtol=1e-9, atol=1e-9)
+
+
 @kinds
 def test_variances_are_diagonal_covariances(kind):
     rows, shares = case(False, True)

@@ -116,3 +116,21 @@ def test_pseudo_rows_hold_the_parameters():
     found = family.readout("mode", flat, family.collect(known, made, parts))
     np.testing.assert_allclose(family.coefficients(found)[0], family.coefficients(known)[0], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(family.covariances(found), family.covariances(known), rtol=1e-6, atol=1e-7)
+
+
+def test_scatters_are_judged_by_what_beliefs_read_of_them():
+    """Which is their symmetric part: one triangle may be sound, and the sum with statistics of other rows not."""
+    family, prior = family_and_prior()
+    rows, shares = some_rows()
+    found = family.collect(family.readout("mean", prior, family.zeros(P + D)), rows, shares).scaled(1.0 / len(rows))
+    assert family.find_problem(found, P + D) == ""
+    cross = found.cross.copy()
+    cross[0, 0, 1:] *= 1e3
+    assert "positive definite" in family.find_problem(replace(found, cross=cross), P + D)
+
+
+def test_coefficients_that_are_hardly_known_leave_densities():
+    family, prior = family_and_prior()
+    found = family.readout("expect_log", prior, family.zeros(P + D))
+    assert family.find_problem(found, P + D) == ""
+    assert "density" in family.find_problem(replace(found, leverage=1e150 + found.leverage), P + D)

@@ -275,9 +275,10 @@ class LinearGaussian(Family[LinearGaussianPrior, LinearGaussianStatistics, Linea
             return NO_PRIOR if beyond or not sound else ""
         if isinstance(record, LinearGaussianParameters):
             sound = np.diagonal(record.factor, axis1=1, axis2=2).min() > 0.0
-            return NO_PARAMETERS if not sound or exceeds(LARGEST, record.origin) or exceeds(MOST_ROWS, record.offset) else ""
+            far = exceeds(LARGEST, record.origin) or exceeds(LARGEST / FLAT, record.leverage)
+            return NO_PARAMETERS if far or not sound or exceeds(MOST_ROWS, record.offset) else ""
         if isinstance(record, LinearGaussianStatistics):
             sizes = np.maximum(np.trace(record.cross, axis1=1, axis2=2), 1e-300)
-            if has_indefinite(record.cross, sizes):
+            if has_indefinite(0.5 * (record.cross + np.swapaxes(record.cross, 1, 2)), sizes):  # which is what `belief` reads
                 return "has a scatter that is not positive definite"
         return super().find_problem(record, width)

@@ -3,8 +3,10 @@
 Bovy, Hogg and Roweis 2011: what is observed of row x is u + e with e ~ N(0, S) of its own, and u of component k is
 N(mu, Sigma). With T = Sigma_oo + S_oo = L L' over the observed columns o, z = L^-1 (x - mu)_o and W = L^-1 Sigma_o, the
 log-density is -(z'z + log|T| + |o| log 2 pi) / 2, the component expects u = mu + W' z, with covariance Sigma - W'W, and that
-is what enters the moments. A gap is an infinite error. Beside the moments there are `observed` (K, d), the responsibility for
-values that were there, and `known` (K, d), in which a value counts by the part of its variance that was learned of u.
+is what enters the moments. Of columns whose errors are next to none (`exact`) these differences would hold only rounding: there
+u is x - S T^-1 (x - mu), the variance is at most that of the error, and covariances are none. A gap is an infinite error.
+Beside the moments there are `observed` (K, d), the responsibility for values that were there, and `known` (K, d), in which a
+value counts by the part of its variance that was learned of u.
 
 `extra` (K,) and `column_extra` (K, d, for observed columns) are what a readout adds to the Gaussian log-density. Where columns
 are independent given the component (`diagonal`), the second moments are (K, d), and missing columns are left out of them.
@@ -18,6 +20,7 @@ from headwater.kernels._jit import helper, kernel
 from headwater.kernels.gaussian_sweep import responsibilities_row
 
 LEAST_PIVOT = 1e-14  # of a diagonal element: a smaller one is rounding
+LEAST_ERROR = 1e-12  # of a variance: a difference of less cannot be told from rounding
 HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -71,20 +74,59 @@ def whiten_columns(covariance, places, m, root, white):
 
 
 @helper
-def add_expected(share, mean, covariance, white, z, m, missing, row, diagonal, u, first, second, observed, known):
-    """Add what a component expects of a row to its moments."""
-    width = mean.size
-    for j in range(width):
+def list_exact(covariance, variances, covariances, row, places, m, error, exact):
+    """Write the variances of the errors of a row, and which of them are next to none; return whether some are."""
+    exact[:], some = False, False
+    for j in range(error.size):
+        error[j] = covariance[j, j]  # of a gap, beyond which nothing is left to expect
+    for a in range(m):
+        j = places[a]
+        error[j] = covariances[row, j, j] if covariances.size else variances[row, j]
+        exact[j] = error[j] <= LEAST_ERROR * covariance[j, j]
+        some |= exact[j]
+    return some
+
+
+@helper
+def expect_exact(values, variances, covariances, row, places, m, root, z, exact, solved, u):
+    """Write what a component expects of the columns without errors to speak of: x - S T^-1 (x - mu)."""
+    for a in range(m - 1, -1, -1):
+        value = z[a]
+        for q in range(a + 1, m):
+            value -= root[q, a] * solved[q]
+        solved[a] = value / root[a, a]
+    for a in range(m):
+        j = places[a]
+        if not exact[j]:
+            continue
+        shift = 0.0
+        if covariances.size:
+            for q in range(m):
+                shift += covariances[row, j, places[q]] * solved[q]
+        else:
+            shift = variances[row, j] * solved[a]
+        u[j] = values[a] - shift
+
+
+@helper
+def expect_columns(mean, white, z, m, u):
+    """Write what a component expects of a row."""
+    for j in range(mean.size):
         value = mean[j]
         for a in range(m):
             value += white[a, j] * z[a]
         u[j] = value
-    for j in range(width):
+
+
+@helper
+def add_expected(share, covariance, white, m, missing, row, diagonal, error, exact, u, first, second, observed, known):
+    """Add what a component expects of a row to its moments."""
+    for j in range(u.size):
         there = not missing[row, j]
         left = covariance[j, j]
         for a in range(m):
             left -= white[a, j] * white[a, j]
-        left = max(left, 0.0)
+        left = min(max(left, 0.0), error[j])
         observed[j] += share if there else 0.0
         known[j] += share * max(1.0 - left / covariance[j, j], 0.0)
         if diagonal:
@@ -94,8 +136,8 @@ def add_expected(share, mean, covariance, white, z, m, missing, row, diagonal, u
             continue
         first[j] += share * u[j]
         for i in range(j):
-            value = covariance[j, i]
-            for a in range(m):
+            value = 0.0 if exact[j] or exact[i] else covariance[j, i]
+            for a in range(0 if exact[j] or exact[i] else m):
                 value -= white[a, j] * white[a, i]
             second[j, i] += share * (u[j] * u[i] + value)
         second[j, j] += share * (u[j] * u[j] + left)
@@ -112,6 +154,7 @@ def estep_matrix_noise(
     places = np.empty(width, dtype=np.int64)
     root = np.empty((sigma.shape[0], width, width))
     white, z, u = np.empty((width, width)), np.empty((n_components, width)), np.empty(width)
+    error, exact, solved, values = np.empty(width), np.empty(width, dtype=np.bool_), np.empty(width), np.empty(width)
     log_joint = np.empty(n_components)
     total, half = 0.0, 0.0
     for row in range(start, stop):
@@ -152,8 +195,13 @@ def estep_matrix_noise(
             count[k] += share
             whiten_columns(sigma[own], places, m, root[own], white)
             into = 0 if second.shape[0] == 1 else k
+            expect_columns(means[k], white, z[k], m, u)
+            if list_exact(sigma[own], variances, covariances, row, places, m, error, exact):
+                for a in range(m):
+                    values[a] = X[row, places[a]] - origin[places[a]]
+                expect_exact(values, variances, covariances, row, places, m, root[own], z[k], exact, solved, u)
             add_expected(
-                share, means[k], sigma[own], white, z[k], m, missing, row, diagonal, u, first[k], second[into], observed[k],
+                share, sigma[own], white, m, missing, row, diagonal, error, exact, u, first[k], second[into], observed[k],
                 known[k],
             )  # fmt: skip
     return total

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from headwater.cli.support.failures import usage_error
 from headwater.cli.support.signals import remove_parts_on_stop
+
+SHORT_WRITE = re.compile(r"^\d+ requested and \d+ written$")  # what NumPy says of a disk that is full
 
 
 def check_output(path: Path | None) -> None:
@@ -67,4 +70,6 @@ def _name_file_in_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.strerror and not error.filename and not isinstance(error, BrokenPipeError):
             raise OSError(f"{path} cannot be written: {error.strerror}") from error
+        if SHORT_WRITE.search(str(error)):
+            raise OSError(f"{path} cannot be written: the disk took only a part of it, and may be full") from error
         raise

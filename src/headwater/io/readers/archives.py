@@ -78,7 +78,9 @@ def blocks(
         recipe.columns_to_read(column_names(layout.width), source.name)
         if layout.fortran:
             if layout.rows * layout.width * layout.dtype.itemsize > FORTRAN_BYTES_LIMIT:
-                raise StreamError(f"{source.name} holds a large matrix column by column: save it in the order of rows")
+                raise StreamError(
+                    f"{source.name} holds a large matrix column by column: save np.ascontiguousarray(X), which goes row by row"
+                )
             yield member.take(layout.rows).reshape(layout.width, layout.rows).T
         else:
             for begin in range(0, layout.rows, recipe.chunk_rows):
