@@ -25,6 +25,12 @@ class SemiMarkovDescriber(FamilyChainDescriber):
 
         return self.model._chain_evidence(checks, each * MOMENT_ROWS)
 
+    def summary(self) -> tuple[str, list[str], list[list[str]]]:
+        """Return a line about the model, and a small table; no state follows itself, so that need not be said."""
+        line, heads, lines = super().summary()
+        at = heads.index("stays")
+        return line, heads[:at] + heads[at + 1 :], [cells[:at] + cells[at + 1 :] for cells in lines]
+
     def shares_of(self, folded: Folded) -> Array:
         """Return the shares of the components by what was folded."""
         return self.model._pool_states(super().shares_of(folded))
