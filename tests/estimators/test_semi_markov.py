@@ -91,6 +91,7 @@ def test_saved_merged_and_drawn(tmp_path):
         assert lengths[states[edges[:-1]] == k].mean() == pytest.approx(fitted.expected_durations_[k], abs=0.4)
     assert stats.kstest(fitted.residuals(stays(60)[0]).ravel(), "norm").pvalue > 1e-3
     assert str(fitted).startswith("SemiMarkov(")
+    assert str(fitted).splitlines()[2].split() == ["state", "often", "rows", "x0"]  # no probability of staying: it is 0
     assert np.allclose(fitted.get_stationary_distribution().sum(), 1.0)
 
 
