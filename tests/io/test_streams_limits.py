@@ -139,6 +139,24 @@ def test_a_comma_that_may_be_either_is_asked_about(tmp_path):
         hw.stream(path, decimal=";")
 
 
+def test_one_column_may_have_decimal_commas(tmp_path):
+    """As a table of two columns it has none in common with its names."""
+    path = written(tmp_path / "d.csv", "a\n1,5\n2,25\n")
+    with pytest.raises(StreamError, match=r"has 2 values in line 2, where one is expected; decimal=',' reads a comma as the"):
+        rows_of(path)
+    for text in ("a\n1,5\n2,25\n", "1,5\n2,25\n"):
+        assert rows_of(written(tmp_path / "d.csv", text), decimal=",").tolist() == [[1.5], [2.25]]
+
+
+def test_quoted_decimal_commas_are_explained(tmp_path):
+    path = written(tmp_path / "d.csv", 'a,b\n"1,5",2\n3,"4,5"\n')
+    with pytest.raises(StreamError, match=r"holds no numbers in .* decimal=',' reads the commas of 'a' as decimal points"):
+        rows_of(path)
+    assert rows_of(path, decimal=",").tolist() == [[1.5, 2.0], [3.0, 4.5]]
+    with pytest.raises(StreamError, match=r"which takes them as they are$"):
+        rows_of(written(tmp_path / "w.csv", 'a,b\n"oak, 5",2\n"1,5",3\n'))
+
+
 def test_a_decimal_comma_that_comes_late_is_explained(tmp_path, monkeypatch):
     monkeypatch.setattr(delimited_head, "HEAD_BYTES", 256)
     path = written(tmp_path / "d.csv", "a;b\n" + "1;2\n" * 256 + "1,5;2\n")

@@ -14,12 +14,12 @@ from headwater.io.options import Options
 from headwater.io.read_errors import StreamError, explain_read_errors, quote_names
 from headwater.io.readers.arrays import column_names
 from headwater.io.readers.delimited_parsing import (
-    DECIMAL_COMMA,
     MISSING_WORDS,
     convert_options,
     explain_csv_errors,
     parse_options,
 )
+from headwater.io.recipes.arrow_columns import DECIMAL_COMMA
 from headwater.io.sources import File, Pipe
 
 if TYPE_CHECKING:
@@ -140,7 +140,9 @@ def _guess_delimiter(first: bytes, second: bytes, decimal: str | None) -> str:
             if all(_is_number(cell, commas=True) for cell in _cells(first, mark)):
                 return mark
     alike = [mark for mark in marks if second.strip() and 1 < cells[mark] == _count_cells(second, mark)]
-    return max([mark for mark in alike if mark != " "] or alike or marks, key=lambda mark: cells[mark], default=",")
+    alone = decimal == "," and (b"," not in first or DECIMAL_COMMA.fullmatch(first.decode().strip()))  # there is one column
+    usual = ";" if alone else ","
+    return max([mark for mark in alike if mark != " "] or alike or marks, key=lambda mark: cells[mark], default=usual)
 
 
 def _has_decimal_commas(table: pa.Table, names: list[str], name: str) -> bool:

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from headwater.io.read_errors import StreamError, one_line_message
+from headwater.io.recipes.arrow_columns import DECIMAL_COMMA
 
 if TYPE_CHECKING:
     from pyarrow.csv import ParseOptions
 
 MISSING_WORDS = ["", "NA", "N/A", "NaN", "nan", "-nan", "-NaN", "null", "NULL", "None", "n/a", "#N/A", "<NA>", "?"]
-DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*")
 
 
 def parse_options(delimiter: str) -> ParseOptions:
@@ -51,7 +51,9 @@ def _explanation(name: str, message: str, wanted: list[str], before: int) -> str
     if found := re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message):
         line, expected, got = found.groups()
         where = f"line {before + int(line)}" if line else "a line"
-        return f"{name} has {got} values in {where}, where {expected} are expected"
+        one = expected == "1" and got == "2"
+        hint = "; decimal=',' reads a comma as the decimal point" if one else ""
+        return f"{name} has {got} values in {where}, where {'one is' if expected == '1' else f'{expected} are'} expected{hint}"
     if "straddling" in message:
         return f"{name} has a row that is too long, or a quotation mark that is never closed"
     return f"{name} cannot be read: {message}"

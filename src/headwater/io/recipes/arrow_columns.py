@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 LEVEL_LIMIT = 1000  # different values of a one-hot column
 KEY_LETTERS_LIMIT = 200  # characters of a key; keys of open sequences are kept
 NUMERIC_SHARE = 0.9  # of the values of a text column; with a larger share of numbers, the others are taken for typing errors
+
+DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*")
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -52,6 +55,13 @@ def is_mostly_numbers(column: pa.Array) -> bool:
     """Whether nearly all values of a column of text are numbers, so that the others are taken for typing errors."""
     found = to_text(column).drop_null().to_pylist()
     return sum(map(_is_number, found)) >= NUMERIC_SHARE * len(found)
+
+
+def has_decimal_commas(column: pa.Array) -> bool:
+    """Whether all values of a column of text are numbers, some with a comma for a decimal point."""
+    found = to_text(column).drop_null().to_pylist()
+    commas = [DECIMAL_COMMA.fullmatch(one) is not None for one in found]
+    return any(commas) and all(comma or _is_number(one) for comma, one in zip(commas, found, strict=True))
 
 
 def _is_number(text: str) -> bool:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from headwater.io.recipes.recipe import Head
 
+HINTED = 32  # columns that are looked at for a hint
+
 
 def plan_table(head: TableHead, options: Options, place: str) -> TableRecipe | TypedColumnsRecipe:
     """Choose the inputs, companions and columns to leave out, or refuse them."""
@@ -117,6 +119,16 @@ def resolve_columns(given: Iterable[str | int], names: tuple[str, ...], place: s
     return [one if isinstance(one, str) and one in known else str(resolve_column(one, names, place, role)) for one in given]
 
 
+def _comma_hint(head: TableHead, wrong: list[str], options: Options) -> str:
+    """What to say of a column of words that may be numbers with a comma for a decimal point."""
+    if not head.guessed or head.sample is None or options.decimal is not None:
+        return ""
+    for name in wrong[:HINTED]:
+        if arrow_columns.is_category(head.types[name]) and arrow_columns.has_decimal_commas(head.sample(name)):
+            return f"; decimal=',' reads the commas of {name!r} as decimal points"
+    return ""
+
+
 def _inputs(chosen: list[str], head: TableHead, options: Options, place: str) -> tuple[Input, ...]:
     dates = {}
     if options.dates == "parts":
@@ -144,7 +156,9 @@ def _inputs(chosen: list[str], head: TableHead, options: Options, place: str) ->
             ways = ways.replace("or exclude=", "dates='parts', or exclude=") if not nested else f"dates='parts', or {ways}"
         if options.categories == "refuse" and not nested:
             ways += ", or MixedMixture (headwater fit mixed), which takes them as they are"
-        sentence = f"{place} holds no numbers in {column_phrase(wrong)} ({kinds:.120}): use {ways}"
+        sentence = (
+            f"{place} holds no numbers in {column_phrase(wrong)} ({kinds:.120}): use {ways}{_comma_hint(head, wrong, options)}"
+        )
         raise NoNumbers(sentence, place, () if nested else wrong)
     words = set(odd)
     return tuple(
