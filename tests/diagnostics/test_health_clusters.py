@@ -72,6 +72,18 @@ def test_no_false_alarms_of_a_stream(seed):
         assert not model.health_.of_kind("mixed")
 
 
+@pytest.mark.parametrize("name", ["student", "factor", "background"])
+def test_all_components_that_are_clouds_are_looked_at(name):
+    kind = hw.StudentMixture if name == "student" else hw.GaussianMixture
+    options = {"student": {}, "factor": {"covariance_type": "factor", "n_factors": 1}, "background": {"background": True}}[name]
+    model = kind(2, warm_up=300, random_state=0, **options).partial_fit(far(0))
+    found = model.health_.of_kind("mixed")
+    assert len(found) == 1 and "two clusters" in found[0].sentence
+    assert not kind(3, warm_up=300, random_state=0, **options).partial_fit(far(0)).health_.of_kind("mixed")
+    heavy = np.random.default_rng(1).standard_t(2, size=(2400, 2))
+    assert not kind(1, warm_up=300, random_state=0, **options).partial_fit(heavy).health_.of_kind("mixed")
+
+
 def test_many_components_that_hold_two_clusters_make_one_finding():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(8000, 2)) + 8.0 * rng.integers(0, 2, size=(8000, 2)) + 100.0 * rng.integers(0, 2, size=(8000, 2))

@@ -14,7 +14,6 @@ from headwater.core.statistics import Array
 from headwater.diagnostics.health import Finding
 from headwater.diagnostics.health_evidence import component_phrase, format_amount
 from headwater.diagnostics.subject import ReadingView, Subject
-from headwater.families.gaussian import Gaussian
 from headwater.models.mixture import Mixture
 
 ROW_LIMIT = 8192  # rows that are looked at
@@ -31,10 +30,10 @@ SPLIT_SHARES = np.linspace(0.05, 0.95, 19)  # of the sorted rows, at which a spl
 
 
 def cluster_findings(subject: Subject, reading: ReadingView, work: float = np.inf) -> list[Finding]:
-    """Return which Gaussians hold two clusters, by rows of the reservoir or of the warm-up; none if it takes more `work`."""
+    """Return which clouds hold two clusters, by rows of the reservoir or of the warm-up; none if it takes more `work`."""
     learner, runtime = subject.learner, subject.runtime
     mixture = reading.model
-    if not isinstance(mixture, Mixture) or not isinstance(mixture.family, Gaussian):
+    if not isinstance(mixture, Mixture) or not mixture.family.is_cloud:
         return []
     sample = reading.reservoir_rows(ROW_LIMIT)
     if sample is not None:
@@ -49,10 +48,11 @@ def cluster_findings(subject: Subject, reading: ReadingView, work: float = np.in
         rows = rows.complete(np.flatnonzero(rows.gaps == 0))
     if not len(rows):
         return []
-    owners = mixture.posterior(reading.parameters, Batch(np.ascontiguousarray(rows)), learner.n_threads).argmax(axis=1)
+    shares = mixture.posterior(reading.parameters, Batch(np.ascontiguousarray(rows)), learner.n_threads)
+    owners, own = shares.argmax(axis=1), shares.max(axis=1) > 1.0 - shares.sum(axis=1)  # what is left is the background's
     found = []
     for k in range(mixture.n_components):
-        valley = find_valley(rows[owners == k])
+        valley = find_valley(rows[(owners == k) & own])
         if valley is not None:
             found.append(_mixed_finding(k, valley))
     return found if len(found) <= SINGLE_FINDINGS else [_join_findings(found)]

@@ -74,6 +74,10 @@ class Background(Family[BackgroundPrior, BackgroundStatistics, BackgroundParamet
         return self.components.has_hidden_values
 
     @property
+    def is_cloud(self) -> bool:
+        return self.components.is_cloud
+
+    @property
     def is_regularized(self) -> bool:
         return self.components.is_regularized
 

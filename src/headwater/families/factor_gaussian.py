@@ -59,6 +59,10 @@ class FactorGaussian(Family[FactorPrior, FactorStatistics, FactorParameters]):
     resolution: str | Array | None = None  # the step of each column, "auto" if it is to be found, None if all are as they are
 
     @property
+    def is_cloud(self) -> bool:
+        return True
+
+    @property
     def readouts(self) -> frozenset[str]:
         """The mode only: there is no belief about loadings."""
         return frozenset({"mode"})

@@ -68,6 +68,11 @@ class Family(FamilyCore[Prior, Stats, Params]):
         return False
 
     @property
+    def is_cloud(self) -> bool:
+        """Whether rows of a component are one cloud, so that an empty valley between them shows two."""
+        return False
+
+    @property
     def is_regularized(self) -> bool:
         """Whether parameters are regularized."""
         return True

@@ -88,6 +88,10 @@ class Gaussian(GaussianSweeps):
     resolution: str | Array | None = None  # the step of each column, "auto" if it is to be found, None if all are as they are
 
     @property
+    def is_cloud(self) -> bool:
+        return True
+
+    @property
     def readouts(self) -> frozenset[str]:
         return frozenset(READOUTS) - (frozenset() if self.kind.match else {"match_moments"})
 

@@ -89,6 +89,10 @@ class Student(Family[StudentPrior, StudentStatistics, StudentParameters]):
         return False
 
     @property
+    def is_cloud(self) -> bool:
+        return True
+
+    @property
     def is_regularized(self) -> bool:
         return self.reg_covar > 0.0
 
