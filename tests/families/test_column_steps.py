@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from headwater.core.gapped_rows import GappedRows
+from headwater.families import column_steps
 from headwater.families.column_steps import check_resolution, find_step, find_steps
 
 rng = np.random.default_rng(0)
@@ -62,3 +63,35 @@ def test_what_is_no_resolution_is_refused():
     ):  # fmt: skip
         with pytest.raises(ValueError, match=sentence):
             check_resolution(wrong, 2)
+
+
+def test_columns_of_next_to_nothing_have_no_step():
+    for size in (1e-290, 1e-303, 1e-307):
+        assert find_step(x[:30] * size) == 0.0
+
+
+def one_step_after_another(values, precision):
+    """The coarsest round step by a plain loop over the steps that there are."""
+    size, reach = np.abs(values).max(), values[-1] - values[0]
+    for power in range(int(np.ceil(np.log10(reach))), int(np.floor(np.log10(1e-9 * reach))) - 1, -1):
+        for mantissa in (5.0, 2.5, 2.0, 1.0):
+            step = mantissa * 10.0**power if power >= 0 else mantissa / 10.0**-power
+            slack = 1e-6 + precision * size / step
+            off = sum(abs(one / step - np.round(one / step)) > slack for one in values)
+            on = len(values) - off
+            if slack > 0.05:
+                return 0.0
+            if on >= 0.95 * len(values) and -on * np.log(2.0 * slack) - off * np.log(len(values)) > 20.0:
+                return step if step <= reach else 0.0
+    return 0.0
+
+
+@pytest.mark.parametrize("n", [3, 40, 700])
+def test_steps_are_those_that_a_loop_finds(n):
+    rng = np.random.default_rng(n)
+    for at in range(12):
+        values = np.round(rng.normal(size=n) * 10.0 ** rng.integers(1, 4), int(rng.integers(0, 6)))
+        values[: n // 30] += 1e-7 * (at % 2)
+        values = np.unique(values * (0.05 if at % 3 else 1.0))
+        for precision in (2e-15, 1.2e-7):
+            assert column_steps._find_round_step(values, precision) == one_step_after_another(values, precision)

@@ -5,6 +5,8 @@ Only distinct values count, so ties and weights change nothing, and neither do c
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +25,8 @@ FINEST = 1e-9  # of the range of the values: a finer step changes nothing
 FINEST_COMMON = 1e-6  # of the size of the values; finer steps are not searched for, since float32 has such
 FEW_VALUES = 64  # which are looked at first: most columns without a step are found out by them
 MOST_VALUES = 4096
+LEAST_POWER = -300  # of ten; the inverses of smaller steps overflow
+BLOCK = 4096  # values times steps that are tried at once
 
 
 def find_steps(X: Matrix) -> Array:
@@ -63,18 +67,27 @@ def _neighbours(distinct: Array, most: int) -> Array:
 def _find_round_step(values: Array, precision: float) -> float:
     """The coarsest of the steps that people round to; multiples begin at 0."""
     size, reach = float(np.abs(values).max()), float(values[-1] - values[0])
-    top = int(np.ceil(np.log10(reach)))
-    for power in range(top, int(np.floor(np.log10(FINEST * reach))) - 1, -1):
-        for mantissa in MANTISSAS:
-            step = mantissa * 10.0**power if power >= 0 else mantissa / 10.0**-power  # which is the nearest number
-            slack = SLACK + precision * size / step
-            if slack > MOST_SLACK:
-                return 0.0
-            off = int(np.count_nonzero(np.abs(values / step - np.round(values / step)) > slack))
-            on = len(values) - off
-            if on >= ON_STEP * len(values) and _evidence(on, slack) - off * np.log(len(values)) > LEAST_EVIDENCE:
+    steps = _round_steps(int(np.ceil(np.log10(reach))), int(np.floor(np.log10(FINEST * reach))))
+    slack = SLACK + precision * size / steps  # which rises
+    tried = int(np.searchsorted(slack, MOST_SLACK, side="right"))
+    steps, slack = steps[:tried], slack[:tried]
+    block = max(1, BLOCK // len(values))
+    for begin in range(0, len(steps), block):
+        units = values / steps[begin : begin + block, None]
+        off = np.count_nonzero(np.abs(units - np.round(units)) > slack[begin : begin + block, None], axis=1)
+        for at in np.flatnonzero(len(values) - off >= ON_STEP * len(values)):
+            on = int(len(values) - off[at])
+            if _evidence(on, float(slack[begin + at])) - off[at] * np.log(len(values)) > LEAST_EVIDENCE:
+                step = float(steps[begin + at])
                 return step if step <= reach else 0.0
     return 0.0
+
+
+@cache
+def _round_steps(top: int, bottom: int) -> Array:
+    """Steps that people round to, from the coarsest; as quotients, those below one are the nearest numbers."""
+    powers = range(top, max(bottom, LEAST_POWER) - 1, -1)
+    return np.array([m * 10.0**power if power >= 0 else m / 10.0**-power for power in powers for m in MANTISSAS])
 
 
 def _find_common_step(differences: Array, values: Array, precision: float) -> float:
