@@ -102,6 +102,16 @@ def test_what_cannot_be_done_is_said(monkeypatch, capsys):
     assert "the process that compiles ended with code 1" in capsys.readouterr().err
 
 
+def test_kernels_that_cannot_be_kept_are_not_compiled_one_after_another(monkeypatch, capsys):
+    def fits(words, again):
+        yield RECORD | {"compiled": 1, "directories": []}
+        pytest.fail("the next model was compiled")
+
+    monkeypatch.setattr("headwater.cli.compile.run_small_fits", fits)
+    assert main(["compile"]) == 1
+    assert "no directory to keep compiled kernels in: NUMBA_CACHE_DIR can name one" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_small_fits_call_every_kernel(tmp_path):
     environ = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

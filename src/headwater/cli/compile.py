@@ -28,6 +28,8 @@ Words = Annotated[
 ]
 Again = Annotated[bool, typer.Option("--again", help="Compile what is there already, too, and replace it.")]
 
+NO_DIRECTORY = "there is no directory to keep compiled kernels in: NUMBA_CACHE_DIR can name one"
+
 
 def compile_kernels(messages: MessageOptions, models: Words = None, again: Again = False) -> None:
     """Compile kernels before the first fit, for images and CI.
@@ -39,12 +41,14 @@ def compile_kernels(messages: MessageOptions, models: Words = None, again: Again
     words = _words(models or [])
     records = []
     for record in run_small_fits(words, again):
+        if record["compiled"] and not record["directories"]:
+            raise OSError(NO_DIRECTORY)
         records.append(record)
         if not (messages.json or messages.quiet):
             print(f"{record['model']}: {_count(record['compiled'])} compiled in {record['seconds']:.1f} s{_found(record)}")
     directories = sorted({directory for record in records for directory in record["directories"]})
     if not directories:
-        raise OSError("there is no directory to keep compiled kernels in: NUMBA_CACHE_DIR can name one")
+        raise OSError(NO_DIRECTORY)
     if messages.json:
         shown = [{name: value for name, value in record.items() if name != "directories"} for record in records]
         print_json({"directories": directories, "compiled": sum(record["compiled"] for record in records), "models": shown})
@@ -60,8 +64,12 @@ def run_small_fits(words: Sequence[str], again: bool) -> Iterator[dict[str, Any]
     command = [sys.executable, "-m", "headwater.cli.support.kernel_fits", *words]
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
-        for line in process.stdout:
-            yield json.loads(line)
+        try:
+            for line in process.stdout:
+                yield json.loads(line)
+        except GeneratorExit:
+            process.terminate()
+            raise
         said = process.stderr.read().strip().splitlines()
     if process.returncode:
         raise OSError(f"the process that compiles ended with code {process.returncode}: {said[-1] if said else 'no word'}")
