@@ -11,7 +11,7 @@ OLDEST := .venv-oldest
 PYTEST := PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all test-oldest lint package bench papers examples docs docs-quick notebooks guide readme-table pictures clean clean-kernels
+.PHONY: help venv demo test test-all soak test-oldest lint package bench papers examples docs docs-quick notebooks guide readme-table pictures clean clean-kernels
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ test: $(STAMP)  ## the fast tests and the docstring examples
 # An empty -m replaces the default selection of pyproject.toml.
 test-all: $(STAMP)  ## every test, slow ones and those that read data too
 	$(PYTEST) -m ""
+
+soak: $(STAMP)  ## a live model for an hour: drift, bad events, kills of brokers and of the process
+	HEADWATER_SOAK_SECONDS=3600 $(PY) -m pytest -m "" -n 0 tests/live/test_live_soak.py
 
 # The oldest releases have wheels for Python 3.11, not for the newest Python.
 test-oldest: $(OLDEST)/.installed  ## the fast tests with the oldest dependencies that pyproject.toml allows
