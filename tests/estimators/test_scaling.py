@@ -47,7 +47,7 @@ def test_other_units_are_the_same_model(kind, learn, drawn):
     np.testing.assert_allclose(two.means_[second] / UNITS, one.means_[first], atol=1e-9)
     np.testing.assert_allclose(two.covariances_[kept[1]] / squared(kind), one.covariances_[kept[0]], atol=1e-9)
     np.testing.assert_allclose(two.precisions_[kept[1]] * squared(kind), one.precisions_[kept[0]], rtol=1e-9, atol=1e-9)
-    ours, theirs = one.credible_intervals(), two.credible_intervals()
+    ours, theirs = one.credible_intervals(X=rows), two.credible_intervals(X=other)
     np.testing.assert_allclose(theirs.means[second] / UNITS[:, None], ours.means[first], atol=1e-9)
     np.testing.assert_allclose(theirs.variances[second] / UNITS[:, None] ** 2, ours.variances[first], rtol=1e-9)
     sample = two.sample(4000)[0] / UNITS

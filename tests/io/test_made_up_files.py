@@ -210,6 +210,8 @@ def test_whatever_was_saved_by_any_algorithm_can_be_loaded(kind, algorithm):
         pytest.skip("it has no such option")
     if kind is hw.BayesianGaussianMixture and "auto" in options.values():
         pytest.skip("its half-life and its number of components are numbers")
+    if options.get("n_components") == "auto" and not kind._traits.finds_number:
+        pytest.skip("its number of components is not found")
     with np.errstate(all="ignore"):
         for data in odd_rows.ROWS:
             try:

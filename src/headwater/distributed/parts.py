@@ -233,7 +233,7 @@ def _sample_chunk(model: StreamingEstimator, chunk: Chunk, rows: int, key: int, 
         whole = row_collection.by_sequence(chunk if chunk.key is None else row_collection.select_rows(chunk, slice(0, rows)))
         if whole.lengths is not None:
             return _first_sequences(whole, rows)
-        return replace(whole, X=whole.X[:rows], lengths=np.array([min(rows, len(whole))]))
+        return _cut_sequences(whole, np.array([min(rows, len(whole))]))
     number = len(chunk) if chunk.lengths is None else len(chunk.lengths)
     wanted = rows if chunk.lengths is None else max(1, round(rows * number / len(chunk)))
     if wanted >= number:
@@ -249,4 +249,10 @@ def _first_sequences(chunk: Chunk, rows: int) -> Chunk:
     assert chunk.lengths is not None
     ends = np.minimum(np.cumsum(chunk.lengths), rows)
     lengths = np.diff(ends, prepend=0)
-    return replace(chunk, X=chunk.X[: int(ends[-1])], lengths=lengths[lengths > 0])
+    return _cut_sequences(chunk, lengths[lengths > 0])
+
+
+def _cut_sequences(chunk: Chunk, lengths: NDArray[np.int64]) -> Chunk:
+    """Return the first rows, which are sequences of these lengths, and their targets."""
+    rows = int(lengths.sum())
+    return replace(chunk, X=chunk.X[:rows], y=None if chunk.y is None else chunk.y[:rows], lengths=lengths)
