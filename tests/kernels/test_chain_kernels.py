@@ -16,6 +16,7 @@ import headwater.models.chain_smoothing as chain_smoothing
 from headwater.core.batch import Batch
 from headwater.core.records import arrays_of
 from headwater.families.categorical import Categorical
+from headwater.kernels.chain_logs import run_log_filter
 from headwater.kernels.chains import best_path, condition, run_filter, smooth
 from headwater.kernels.mixture import TINY
 from headwater.models.chain_records import Carry, ChainParameters
@@ -484,3 +485,13 @@ def test_threads_do_not_change_the_answer(monkeypatch):
     in_pieces(monkeypatch, ((32, 60), (100, 120)), 64)
     for one, two in zip(answers(model, parameters, batch, 1), answers(model, parameters, batch, 2), strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+def test_states_sum_to_one_beside_huge_log_densities():
+    logs = np.array([[-4.4e179, -4.4e179, -2.5e179], [-1e178, -1e178, -1e178], [-3e179, -3e179, -5e179]])
+    start, steps = np.log(np.full(3, 1 / 3)), np.log(np.full((3, 3), 1 / 3))
+    filtered, ahead, scores = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
+    run_log_filter(logs, np.array([0, 3]), np.full((1, 3), -np.inf), start, steps, filtered, ahead, scores)
+    np.testing.assert_allclose(np.exp(filtered).sum(axis=1), 1.0, rtol=1e-9)
+    np.testing.assert_allclose(np.exp(filtered[2]), [0.5, 0.5, 0.0], rtol=1e-9)
+    np.testing.assert_allclose(scores, logs.max(axis=1), rtol=1e-9)

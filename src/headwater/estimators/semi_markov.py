@@ -192,7 +192,9 @@ class SemiMarkov(SemiMarkovAnswers):
             if places > MOST_PLACES:
                 raise ValueError(f"n_components times max_duration must be at most {MOST_PLACES}, got {places}")
         if self.algorithm in ("vb", "online-vb"):
-            raise ValueError(f"SemiMarkov cannot be learned by {self.algorithm!r}: use one of EM, such as 'auto', 'em' or 'online-em'")
+            raise ValueError(
+                f"SemiMarkov cannot be learned by {self.algorithm!r}: use one of EM, such as 'auto', 'em' or 'online-em'"
+            )
         super()._check_parameters()
 
     def _family(self, width: int) -> AnyFamily:

@@ -45,12 +45,21 @@ def run_log_filter(logs, edges, log_filters, log_start, log_steps, filtered, ahe
                         before = log_filters[s, i] if t == edges[s] else filtered[t - 1, i]
                         terms[i] = before + log_steps[i, j]
                     ahead[t, j] = log_sum(terms)
+            peak = LOWEST  # taken off first: beside a huge log-density, what states differ by would be rounded away
             for j in range(n_states):
-                terms[j] = ahead[t, j] + logs[t, j]
-            scores[t] = log_sum(terms)
-            possible = scores[t] > LOWEST
+                if ahead[t, j] > LOWEST:
+                    peak = max(peak, logs[t, j])
+            top = -np.inf
             for j in range(n_states):
-                filtered[t, j] = terms[j] - scores[t] if possible else ahead[t, j]
+                terms[j] = ahead[t, j] + (logs[t, j] - peak)
+                top = max(top, terms[j])
+            possible = peak + top > LOWEST
+            for j in range(n_states):
+                terms[j] -= top
+            rest = log_sum(terms)
+            scores[t] = peak + top + rest if possible else -np.inf
+            for j in range(n_states):
+                filtered[t, j] = terms[j] - rest if possible else ahead[t, j]
 
 
 @kernel
@@ -68,11 +77,15 @@ def smooth_logs(filtered, ahead, edges, known, filters, counted, log_filters, lo
         for t in range(end - 1, begin - 1, -1):
             if t == begin and not known[s]:
                 break
-            for i in range(n_states):
-                before = log_filters[s, i] if t == begin else filtered[t - 1, i]
-                for j in range(n_states):
+            for j in range(n_states):
+                total = 0.0  # 1, but for rounding of huge logarithms
+                for i in range(n_states):
+                    before = log_filters[s, i] if t == begin else filtered[t - 1, i]
                     value = before + log_steps[i, j] - ahead[t, j] if ahead[t, j] > LOWEST else -np.inf
-                    part[i, j] = math.exp(value) * shares[t, j] if value > LOWEST and shares[t, j] > 0.0 else 0.0
+                    part[i, j] = math.exp(value) if value > LOWEST and shares[t, j] > 0.0 else 0.0
+                    total += part[i, j]
+                for i in range(n_states):
+                    part[i, j] *= shares[t, j] / total if total > 0.0 else 0.0
             if t > begin:
                 for i in range(n_states):
                     total = 0.0
