@@ -99,7 +99,9 @@ def test_sentences():
     X, _ = stays(10)
     with pytest.raises(ValueError, match="n_components times max_duration must be at most 1024, got 2000"):
         hw.SemiMarkov(2, max_duration=1000).fit(X)
-    with pytest.raises(ValueError, match="SemiMarkov cannot be learned by 'vb': use one of EM, such as 'auto', 'em' or 'online-em'"):
+    with pytest.raises(
+        ValueError, match="SemiMarkov cannot be learned by 'vb': use one of EM, such as 'auto', 'em' or 'online-em'"
+    ):
         hw.SemiMarkov(2, algorithm="vb").fit(X)
     with pytest.raises(ValueError, match="X must hold counts, which are not negative, got"):
         hw.SemiMarkov(2, emission="poisson").fit(X - 5.0)
