@@ -83,7 +83,7 @@ MODULES = {
         "many_machines",
         "refinement",
     ),
-    "examples": ("newsgroups", "regimes", "chorales", "drift", "msnbc", "letters"),
+    "examples": ("newsgroups", "regimes", "forecasts", "chorales", "drift", "msnbc", "letters"),
 }
 NAMES = {name: room for room, names in MODULES.items() for name in names}
 
