@@ -83,6 +83,7 @@ def smooth_logs(filtered, ahead, edges, known, filters, counted, log_filters, lo
                     before = log_filters[s, i] if t == begin else filtered[t - 1, i]
                     value = before + log_steps[i, j] - ahead[t, j] if ahead[t, j] > LOWEST else -np.inf
                     part[i, j] = math.exp(value) if value > LOWEST and shares[t, j] > 0.0 else 0.0
+                for i in range(n_states):
                     total += part[i, j]
                 for i in range(n_states):
                     part[i, j] *= shares[t, j] / total if total > 0.0 else 0.0

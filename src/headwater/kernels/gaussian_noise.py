@@ -83,7 +83,8 @@ def list_exact(covariance, variances, covariances, row, places, m, error, exact)
         j = places[a]
         error[j] = covariances[row, j, j] if covariances.size else variances[row, j]
         exact[j] = error[j] <= LEAST_ERROR * covariance[j, j]
-        some |= exact[j]
+    for a in range(m):
+        some |= exact[places[a]]
     return some
 
 
