@@ -12,6 +12,7 @@ import pytest
 START_SECONDS = 20.0
 MOSQUITTO = shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 REDIS = shutil.which("redis-server")
+OPENSSL = shutil.which("openssl")
 CLUSTER = """
 import sys
 from confluent_kafka import Producer
@@ -58,21 +59,38 @@ def running(command, port):
         found.kill()
 
 
+def certificate(folder):
+    """Files of an authority, and of a certificate of localhost and its key."""
+    if OPENSSL is None:
+        pytest.skip("there is no openssl")
+    authority, own, key, request = (str(folder / name) for name in ("authority.crt", "own.crt", "own.key", "own.csr"))
+    root = str(folder / "authority.key")
+    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1")
+    for line in (
+        f"req -x509 -newkey rsa:2048 -nodes -keyout {root} -out {authority} -days 2 -subj /CN=authority",
+        f"req -newkey rsa:2048 -nodes -keyout {key} -out {request} -subj /CN=localhost",
+        f"x509 -req -in {request} -CA {authority} -CAkey {root} -CAcreateserial -out {own} -days 2 -extfile {folder}/names",
+    ):
+        subprocess.run([OPENSSL, *line.split()], check=True, capture_output=True)
+    return authority, own, key
+
+
 @contextmanager
-def redis_server(folder):
-    """Yield a Redis that has each entry on the disk before it answers."""
+def redis_server(folder, *options):
+    """Yield a Redis that has each entry on the disk before it answers; `options` may name its {port}."""
     if REDIS is None:
         pytest.skip("there is no redis-server")
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
     command = [REDIS, "--port", str(port), "--dir", str(folder), "--appendonly", "yes", "--appendfsync", "always", "--save", ""]
+    command += [option.format(port=port) for option in options]
     with running(command, port) as found:
         yield found
 
 
 @contextmanager
-def mosquitto(folder, saves=False):
-    """Yield a mosquitto, which `saves` each change if it is to be killed."""
+def mosquitto(folder, saves=False, lines=""):
+    """Yield a mosquitto, which `saves` each change if it is to be killed; `lines` are more of its settings."""
     if MOSQUITTO is None:
         pytest.skip("there is no mosquitto")
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,7 +98,7 @@ def mosquitto(folder, saves=False):
     saving = f"autosave_on_changes {'true' if saves else 'false'}\nautosave_interval {int(saves)}\n"
     config.write_text(
         f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence true\npersistence_location {folder}/\n"
-        f"{saving}max_queued_messages 0\nmax_inflight_messages 1000\nuser root\n"
+        f"{saving}max_queued_messages 0\nmax_inflight_messages 1000\nuser root\n{lines}"
     )
     with running([MOSQUITTO, "-c", str(config)], port) as found:
         yield found

@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from live.brokers import kafka_cluster, mosquitto, redis_server
+from live.brokers import certificate, kafka_cluster, mosquitto, redis_server
 
 from headwater.live.addresses import open_sink, open_source
 from headwater.live.broker_address import parse_address
@@ -77,10 +77,6 @@ def test_entries_of_redis(tmp_path):
         source.seek({})
         one, other = source.fetch(0.2)
         assert one.fields == {"heat": "1.5", "load": "-2"} and "UTF-8" in other.problem
-        client.set("text", "x")
-        source = open_source(f"redis://127.0.0.1:{server.port}/text")
-        with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
-            source.fetch(0.1)
         later = open_source(f"redis://127.0.0.1:{server.port}/flat?from=end")
         assert list(later.fetch(0.05)) == []
 
@@ -99,6 +95,20 @@ def test_entries_that_were_deleted_or_replaced_are_told(tmp_path):
         other.seek({"stream": ["99999999999999-0", 3]})
         with pytest.raises(ValueError, match="another stream now"):
             other.fetch(0.1)
+
+
+def test_what_a_redis_refuses_for_good_is_a_sentence(tmp_path):
+    with redis_server(tmp_path) as server:
+        redis.Redis(port=server.port).set("events", "text")
+        address = f"redis://127.0.0.1:{server.port}/events"
+        for said in ("WRONGTYPE", "invalid username-password pair"):
+            sink, source = open_sink(address, (), Journal()), open_source(address, notice=Journal())
+            source.seek({})
+            with pytest.raises(ValueError, match=f"redis://127.0.0.1:{server.port}/events: the server says: .*({said})"):
+                source.fetch(0.1)
+            with pytest.raises(ValueError, match=f"the server says: .*({said})"):
+                deliver(sink, answers(0, 1))
+            address = address.replace("127", "ghost:wrong@127", 1)
 
 
 def test_a_redis_that_comes_back_is_read_on(tmp_path):
@@ -176,6 +186,39 @@ def test_a_mosquitto_that_comes_back_is_read_on(tmp_path):
         while found != {3, 4, 5}:
             found |= set(collect(source, 1)[0])
         writer.join()
+        source.close()
+        sink.close()
+
+
+@pytest.mark.slow
+def test_redis_over_tls(tmp_path, monkeypatch):
+    authority, own, key = certificate(tmp_path)
+    options = ("--tls-port", "{port}", "--port", "0", "--tls-auth-clients", "no", "--requirepass", "secret",
+               "--tls-cert-file", own, "--tls-key-file", key, "--tls-ca-cert-file", authority)  # fmt: skip
+    with redis_server(tmp_path, *options) as server:
+        journal, address = Journal(), f"rediss://:secret@localhost:{server.port}/events"
+        stranger = open_source(address, notice=journal)
+        stranger.seek({})
+        assert stranger.fetch(0.1) == ()
+        assert "CERTIFICATE_VERIFY_FAILED" in str(journal)
+        monkeypatch.setenv("SSL_CERT_FILE", authority)
+        round_trip(address, Journal())
+
+
+@pytest.mark.slow
+def test_mqtt_over_tls(tmp_path, monkeypatch):
+    authority, own, key = certificate(tmp_path)
+    lines = f"cafile {authority}\ncertfile {own}\nkeyfile {key}\n"
+    with mosquitto(tmp_path, lines=lines) as server:
+        monkeypatch.setenv("SSL_CERT_FILE", authority)
+        sink, source = (
+            opened(f"mqtts://localhost:{server.port}/plant", notice=Journal())
+            for opened in (lambda text, notice: open_sink(text, (), notice), open_source)
+        )
+        source.seek({})
+        source.fetch(2.0)  # subscribes
+        deliver(sink, answers(0, 5))
+        assert sorted(collect(source, 5)[0]) == [0, 1, 2, 3, 4]
         source.close()
         sink.close()
 

@@ -31,7 +31,13 @@ def open_redis(address: BrokerAddress) -> redis.Redis:
     )
 
 
-def redis_is_away(error: Exception) -> bool:
+def refuse_unless_away(name: str, error: Exception) -> None:
+    """Raise a sentence if the server at `name` answered with an error that trying again does not mend."""
+    if not _is_away(error):
+        raise ValueError(f"{name}: the server says: {' '.join(str(error).split())[:200]}") from error
+
+
+def _is_away(error: Exception) -> bool:
     """Whether a server cannot be reached now, and the same may succeed later; wrong passwords and types of keys stay wrong."""
     if isinstance(error, redis.AuthenticationError | redis.exceptions.AuthorizationError):
         return False

@@ -10,7 +10,7 @@ from headwater.live.backoff import Backoff
 from headwater.live.broker_address import parse_address
 from headwater.live.events import Answer
 from headwater.live.learner import Notice
-from headwater.live.redis_client import open_redis, redis_is_away
+from headwater.live.redis_client import open_redis, refuse_unless_away
 from headwater.live.sinks.line_sink import json_line
 from headwater.live.sinks.sink import Sink, Undelivered
 
@@ -33,7 +33,7 @@ class RedisSink(Sink):
         length = address.options.get("maxlen")
         if length is not None and not length.isdecimal():
             raise ValueError(f"maxlen must be a number, got {length!r}")
-        self._stream, self._length = address.stream, None if length is None else int(length)
+        self._name, self._stream, self._length = address.name, address.stream, None if length is None else int(length)
         self._client, self._backoff = open_redis(address), Backoff(address.name, notice)
 
     def write(self, answers: Sequence[Answer]) -> None:
@@ -44,8 +44,7 @@ class RedisSink(Sink):
                         pipe.xadd(self._stream, {FIELD: json_line(answer).rstrip()}, maxlen=self._length)
                     pipe.execute()
             except redis.RedisError as error:
-                if not redis_is_away(error):
-                    raise
+                refuse_unless_away(self._name, error)
                 self._backoff.failed(error)
                 if not self._backoff.wait_until(self.stopping):
                     raise Undelivered from error

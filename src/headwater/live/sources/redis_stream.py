@@ -13,7 +13,7 @@ from headwater.live.backoff import Backoff
 from headwater.live.broker_address import parse_address
 from headwater.live.events import Event
 from headwater.live.learner import Notice
-from headwater.live.redis_client import open_redis, redis_is_away
+from headwater.live.redis_client import open_redis, refuse_unless_away
 from headwater.live.sources.source import MOST_EVENTS, Source
 from headwater.live.text_events import json_event
 
@@ -58,8 +58,7 @@ class RedisStream(Source):
             wait = max(1, round(1000.0 * seconds))
             found: Any = self._client.xread({self._stream: self._after}, count=MOST_EVENTS, block=wait)
         except redis.RedisError as error:
-            if not redis_is_away(error):
-                raise
+            refuse_unless_away(self.name, error)
             self._backoff.failed(error)
             self._looked = 0.0
             return ()
