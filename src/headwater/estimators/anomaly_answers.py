@@ -10,7 +10,7 @@ from headwater.core.values import Rows
 from headwater.diagnostics.component_description import scores_per_size
 from headwater.estimators.calls import answers_by_chunk
 from headwater.estimators.mixture_answers import MixtureAnswers
-from headwater.models.typicality import EXPECTED_RATE, Typicality, limited, typicality_of
+from headwater.policies.typicality import EXPECTED_RATE, Typicality, limited, typicality_of
 
 
 class AnomalyAnswers(MixtureAnswers):

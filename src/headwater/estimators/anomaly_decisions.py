@@ -236,7 +236,7 @@ class AnomalyDecisions(StreamingEstimator):
 
     def _score_sketch(self) -> ScoreSketch:
         """The scores of usual rows."""
-        from headwater.policies.score_policy import ScorePolicy
+        from headwater.policies.typicality import ScorePolicy
 
         reading, runtime = self._read(), self._fitted()
         sketch: ScoreSketch | None = reading.stream.records.get(SCORES)

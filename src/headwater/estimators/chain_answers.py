@@ -19,7 +19,7 @@ from headwater.estimators.chains import one_of
 from headwater.estimators.seeds import rng_of
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
-from headwater.models.typicality import EXPECTED_RATE, usual_chain
+from headwater.policies.typicality import EXPECTED_RATE, usual_chain
 
 
 class ChainAnswers(AnomalyDecisions):

@@ -24,7 +24,7 @@ from headwater.models.chain_records import ChainParameters
 from headwater.models.forecasting import FamilyRows, RowForecast, StateForecast
 from headwater.models.grouped_forecast import PooledStates
 from headwater.models.semi_markov import SemiMarkovChain
-from headwater.models.typicality import EXPECTED_RATE
+from headwater.policies.typicality import EXPECTED_RATE
 
 
 class SemiMarkovAnswers(FamilyHMM):

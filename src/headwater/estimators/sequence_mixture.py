@@ -21,7 +21,7 @@ from headwater.estimators.calls import answers_by_chunk, answers_by_score, learn
 from headwater.estimators.count_mixture import CountMixture
 from headwater.estimators.describers.counts import SequenceDescriber
 from headwater.estimators.traits import Taken
-from headwater.models.typicality import EXPECTED_RATE
+from headwater.policies.typicality import EXPECTED_RATE
 
 
 class SequenceMixture(CountMixture):

@@ -10,7 +10,7 @@ from headwater.core.values import Key, Row, Rows, Values
 from headwater.estimators.chains import one_of
 from headwater.estimators.linear_hmm import LinearHMM
 from headwater.estimators.target_rows import Pair
-from headwater.models.typicality import EXPECTED_RATE
+from headwater.policies.typicality import EXPECTED_RATE
 
 
 class TargetChainAnswers(LinearHMM):

@@ -23,7 +23,7 @@ from headwater.estimators.calls import (
 from headwater.estimators.describers.mixture import TargetDescriber
 from headwater.estimators.target_rows import Pair, TargetRows
 from headwater.families.regression import Regression
-from headwater.models.typicality import EXPECTED_RATE
+from headwater.policies.typicality import EXPECTED_RATE
 
 
 class TargetMixture(RegressorMixin, TargetRows):

@@ -14,7 +14,7 @@ import numpy as np
 from headwater.kernels._jit import helper, kernel
 from headwater.kernels.chains import LEAST, condition
 from headwater.kernels.fastmath import digamma, exp
-from headwater.kernels.gaussian_readout import refresh_diag, refresh_full, refresh_tied
+from headwater.kernels.gaussian import refresh_diag, refresh_full, refresh_tied
 from headwater.kernels.gaussian_sweep import fold_factors
 from headwater.kernels.mixture import EXPECT_LOG, LOWEST, MODE, TINY
 

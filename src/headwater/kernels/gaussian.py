@@ -1,6 +1,7 @@
-"""E-step of K Gaussians: rows in, statistics (and scores, and responsibilities) out, one kernel per kind of covariance.
+"""E-step and readout of K Gaussians, one kernel each per kind of covariance: what a batch calls.
 
-All three kernels take the same arguments and do only what there is room for:
+The E-step: rows in, statistics (and scores, and responsibilities) out. All three kernels of it take the same arguments and do
+only what there is room for:
 
 - `scores` (n,) or empty: log-likelihood of each row;
 - `responsibilities` (n, K) or empty: written, or read instead of computed if `given`;
@@ -11,12 +12,15 @@ is the lower triangular inverse Cholesky factor of the covariance (a vector for 
 offset_k - distance / 2, or offset_k - power_k * log(1 + stretch_k * distance) for the heavy tail of a predictive density
 (`columns_tail`: one such tail per column, as diagonal covariances have it).
 Of a symmetric `second` only the lower triangle is filled.
+
+The readout (`refresh_...`): totals and prior in, those parameters out, by the equations of gaussian_readout.py.
 """
 
 import numpy as np
 
 from headwater.kernels._jit import helper, kernel, routine
 from headwater.kernels.fastmath import log
+from headwater.kernels.gaussian_readout import readout_diag, readout_full, readout_tied
 from headwater.kernels.mixture import called_responsibilities_block, load_block, responsibilities_block
 
 BLOCK_FULL = 128
@@ -292,3 +296,33 @@ def estep_diag(
                     first[k, j] += moment
                     second[k, j] += square
     return score
+
+
+@kernel
+def refresh_full(code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch):
+    work = np.empty((prior[0].size + 1, prior[0].size))
+    lifted = 0
+    for k in range(mean_count.size):
+        lifted += readout_full(
+            k, code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch, work
+        )
+    return lifted
+
+
+@kernel
+def refresh_tied(code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch):
+    work = np.empty((prior[0].size + 1, prior[0].size))
+    return readout_tied(
+        0, code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch, work
+    )
+
+
+@kernel
+def refresh_diag(code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch):
+    work = np.empty((0, 0))
+    lifted = 0
+    for k in range(mean_count.size):
+        lifted += readout_diag(
+            k, code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch, work
+        )
+    return lifted

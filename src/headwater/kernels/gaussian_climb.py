@@ -10,8 +10,7 @@ made, whether they converged by the rule that the loop uses, too, and how many p
 import numpy as np
 
 from headwater.kernels._jit import kernel
-from headwater.kernels.gaussian import estep_diag, estep_tied
-from headwater.kernels.gaussian_readout import refresh_diag, refresh_tied
+from headwater.kernels.gaussian import estep_diag, estep_tied, refresh_diag, refresh_tied
 from headwater.kernels.mixture import converged, weights_readout
 
 

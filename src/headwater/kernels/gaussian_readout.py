@@ -14,8 +14,6 @@ covariance like everybody's. All arrays are about the origin. `second` is read i
 
 import math
 
-import numpy as np
-
 from headwater.kernels._jit import helper, kernel, routine
 from headwater.kernels.fastmath import digamma
 from headwater.kernels.mixture import EXPECT_LOG, MODE, PREDICTIVE, TINY
@@ -211,34 +209,4 @@ def readout_diag(k, code, prior, mean_count, dof_count, first, second, means, fa
             constant += 0.5 * width * (digamma(shape) - math.log(shape) - 1.0 / kappa)
     offset[k] = constant
     stretch[k] = ratio
-    return lifted
-
-
-@kernel
-def refresh_full(code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch):
-    work = np.empty((prior[0].size + 1, prior[0].size))
-    lifted = 0
-    for k in range(mean_count.size):
-        lifted += readout_full(
-            k, code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch, work
-        )
-    return lifted
-
-
-@kernel
-def refresh_tied(code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch):
-    work = np.empty((prior[0].size + 1, prior[0].size))
-    return readout_tied(
-        0, code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch, work
-    )
-
-
-@kernel
-def refresh_diag(code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch):
-    work = np.empty((0, 0))
-    lifted = 0
-    for k in range(mean_count.size):
-        lifted += readout_diag(
-            k, code, prior, mean_count, dof_count, first, second, means, factor, shift, offset, power, stretch, work
-        )
     return lifted

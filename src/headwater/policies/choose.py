@@ -7,8 +7,8 @@ from headwater.policies.decision_policy import DecisionPolicy
 from headwater.policies.drift_monitor import DriftPolicy
 from headwater.policies.identity import IdentityPolicy
 from headwater.policies.reservoir_policy import ReservoirPolicy
-from headwater.policies.score_policy import ScorePolicy
 from headwater.policies.search_policy import SearchPolicy
+from headwater.policies.typicality import ScorePolicy
 
 
 def mixture_policies(reservoir: int | None, adapts: bool, sized: bool = False) -> tuple[Policy, ...]:

@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 
 import headwater as hw
 from headwater.core.batch import Batch
-from headwater.models.typicality import kept_components, typicality_of, usual_chain
+from headwater.policies.typicality import kept_components, typicality_of, usual_chain
 
 
 def slow_scores(model, X, rate=0.05):
