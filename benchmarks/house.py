@@ -1,7 +1,8 @@
 """The shape of the code, measured: ``python -m benchmarks.house`` prints the table, ``--way`` the way of one chunk.
 
-Chunks are followed after the warm-up, and the longest way counts. A hop is a call of a function of this package, from ``partial_fit`` down to a compiled
-kernel; the files on the way down are those of the functions on that stack. Comprehensions are no calls.
+Chunks are followed after the warm-up, and the longest way counts. A hop is a call of a function of this package, from
+``partial_fit`` down to a compiled kernel; the files on the way down are those of the functions on that stack. Comprehensions
+are no calls.
 """
 
 from __future__ import annotations
