@@ -94,7 +94,10 @@ def test_a_column_is_predicted_from_a_file_that_does_not_have_it(run, place):
     law = hw.load(place / "m.hw").condition(X)
     np.testing.assert_allclose(np.array(found["prediction"], float), law.mean[:, 2])
     np.testing.assert_allclose(np.array(found["high"], float), law.interval(0.9)[1][:, 2])
-    same = read(run("predict", "m.hw", "gaps.csv", "--column", "price", "--level", "0.5", "--keep", "price").out)
+    same = read(
+        run("predict", "m.hw", "gaps.csv", "--column", "price", "--level", "0.5", "--keep", "price", "--keep", "id").out
+    )
+    assert same["id"] == found["id"]
     np.testing.assert_allclose(np.array(same["low"], float), law.interval(0.5)[0][:, 2])
     np.testing.assert_array_equal(np.array(same["price"][:7], float), values_of(place)["price"][:7])
     assert same["price"][7] == ""
@@ -165,3 +168,10 @@ def test_a_model_of_complete_rows_leaves_the_score_of_a_row_that_lacks_a_value_e
     lacking = pd.read_csv(place / "gaps.csv")[["rooms", "size"]].isna().any(axis=1)
     assert len(found) == 400 and (found["score"].isna() == lacking).all()
     assert f"{lacking.sum()} of 400 rows have no score, since they lack a value" in said.err
+
+
+def test_names_may_be_given_one_by_one_or_with_commas():
+    from headwater.cli.support.options import split_names
+
+    assert split_names(["a", "b,c "]) == split_names("a, b,c") == ["a", "b", "c"]
+    assert split_names(()) is None and split_names(None) is None and split_names([""]) == []

@@ -33,7 +33,7 @@ Word = Annotated[
     ),
 ]
 Algorithms = Annotated[
-    str | None,
+    list[str],
     typer.Option(
         "--algorithms", help="Algorithms to compare, separated by commas.", show_default="all that can learn the model"
     ),
@@ -47,7 +47,7 @@ def compare(
     reading: ReadOptions,
     messages: MessageOptions,
     settings: ModelSettings,
-    algorithms: Algorithms = None,
+    algorithms: Algorithms = (),  # type: ignore[assignment]
     picture: Picture = None,
 ) -> None:
     """Learn by every algorithm, and rank them by held-out score.

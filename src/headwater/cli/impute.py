@@ -20,7 +20,7 @@ headwater impute trades.hw data.csv --keep id | head
 Method = Annotated[
     str, typer.Option("--method", help="What gaps are filled with: mean, mode (most probable values) or sample (a draw).")
 ]
-Keep = Annotated[str | None, typer.Option("--keep", help="Other columns to copy to the output.", show_default="all of them")]
+Keep = Annotated[list[str], typer.Option("--keep", help="Other columns to copy to the output.", show_default="all of them")]
 
 
 def impute(
@@ -30,7 +30,7 @@ def impute(
     messages: MessageOptions,
     table: TableOptions,
     method: Method = "mean",
-    keep: Keep = None,
+    keep: Keep = (),  # type: ignore[assignment]
     seed: Seed = 0,
 ) -> None:
     """Fill the missing values of rows, given their other values.
@@ -45,8 +45,8 @@ def impute(
     if method not in ("mean", "mode", "sample"):
         raise usage_error(f"--method must be mean, mode or sample, got {method!r}")
     reading = reading if reading.missing is not None else replace(reading, missing="keep")
-    kept = None if keep is None else tuple(split_names(keep) or ())
-    write_imputed(model, data, reading, table, messages, kept=kept, method=method, seed=seed)
+    kept = split_names(keep)
+    write_imputed(model, data, reading, table, messages, kept=None if kept is None else tuple(kept), method=method, seed=seed)
 
 
 def add_to(app: typer.Typer) -> None:

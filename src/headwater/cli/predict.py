@@ -21,10 +21,10 @@ headwater predict trades.hw new.csv --column country --keep id
 Column = Annotated[str, typer.Option("--column", help="Column to predict; its values in the data are not looked at.")]
 Level = Annotated[float, typer.Option("--level", help="Probability of the interval.")]
 Classes = Annotated[
-    str | None,
+    list[str],
     typer.Option("--classes", help="The few values of the column, to predict one of them.", show_default=False),
 ]
-Keep = Annotated[str | None, typer.Option("--keep", help="Columns of the data to copy to the output.", show_default=False)]
+Keep = Annotated[list[str], typer.Option("--keep", help="Columns of the data to copy to the output.", show_default=False)]
 
 
 def predict(
@@ -35,8 +35,8 @@ def predict(
     messages: MessageOptions,
     table: TableOptions,
     level: Level = 0.9,
-    classes: Classes = None,
-    keep: Keep = None,
+    classes: Classes = (),  # type: ignore[assignment]
+    keep: Keep = (),  # type: ignore[assignment]
 ) -> None:
     """Predict one column of a model from the others, some of which may be missing.
 
@@ -49,7 +49,7 @@ def predict(
         raise usage_error("predict keeps the order of the rows: leave out --shuffle")
     if not 0.0 < level < 1.0:
         raise usage_error(f"--level must lie between 0 and 1, got {level:g}")
-    values = None if classes is None else list(split_names(classes) or ())
+    values = split_names(classes)
     reading = reading if reading.missing is not None else replace(reading, missing="keep")
     kept = tuple(split_names(keep) or ())
     write_predictions(model, data, reading, table, messages, kept=kept, column=column, level=level, classes=values)

@@ -33,7 +33,7 @@ Rows = Annotated[
     list[str] | None, typer.Argument(help="Data in which to look for odd rows.", metavar="[DATA]", show_default=False)
 ]
 Keep = Annotated[
-    str | None, typer.Option("--keep", help="Columns of the data to show beside odd rows, such as an id.", show_default=False)
+    list[str], typer.Option("--keep", help="Columns of the data to show beside odd rows, such as an id.", show_default=False)
 ]
 Title = Annotated[str | None, typer.Option("--title", help="Headline of the report.", show_default="the name of the data")]
 Shape = Annotated[
@@ -47,7 +47,7 @@ def report(
     messages: MessageOptions,
     data: Rows = None,
     output: Page = Path("report.html"),
-    keep: Keep = None,
+    keep: Keep = (),  # type: ignore[assignment]
     title: Title = None,
     image_shape: Shape = None,
 ) -> None:

@@ -59,8 +59,8 @@ class LiveOptions:
         str | None, _option("--id", text="Field with an id: an event that comes twice is learned once.", panel=WHAT)
     ] = None
     keep: Annotated[
-        str | None, _option("--keep", text="Fields to pass on to the answers: names, separated by commas.", panel=WHAT)
-    ] = None
+        list[str], _option("--keep", text="Fields to pass on to the answers: names, separated by commas.", panel=WHAT)
+    ] = ()  # type: ignore[assignment]
     sink: Annotated[
         list[str], _option("--sink", text="Where all answers go: -, csv:-, a file, or an address.", panel=WHERE)
     ] = ()  # type: ignore[assignment]

@@ -65,15 +65,15 @@ class ReadOptions:
     """How data is read: the options of `headwater.stream`."""
 
     format: Annotated[str | None, _read_option("--format", "Format of the data, if its name does not tell.")] = None
-    columns: Annotated[str | None, _read_option("--columns", "Columns to use: names, separated by commas.")] = None
-    exclude: Annotated[str | None, _read_option("--exclude", "Columns to leave out.")] = None
+    columns: Annotated[list[str], _read_option("--columns", "Columns to use: names, separated by commas.")] = ()  # type: ignore[assignment]
+    exclude: Annotated[list[str], _read_option("--exclude", "Columns to leave out.")] = ()  # type: ignore[assignment]
     target: Annotated[str | None, _read_option("--target", "Column to predict, for regressions.")] = None
     weight: Annotated[str | None, _read_option("--weight", "Column with the weight of a row.")] = None
     label: Annotated[str | None, _read_option("--label", "Column with the component of a row; -1 if not known.")] = None
     key: Annotated[str | None, _read_option("--key", "Column that says which sequence a row belongs to.")] = None
     standard_errors: Annotated[
-        str | None, _read_option("--standard-errors", "Columns with the standard errors of the columns, in order; - for none.")
-    ] = None
+        list[str], _read_option("--standard-errors", "Columns with the standard errors of the columns, in order; - for none.")
+    ] = ()  # type: ignore[assignment]
     text: Annotated[str | None, _read_option("--text", "Column of text, whose words are counted.")] = None
     categories: Annotated[str | None, _read_option("--categories", "Columns of words: refuse, one-hot, drop or keep.")] = None
     missing: Annotated[str | None, _read_option("--missing", "Missing values: refuse, drop, keep, blank or zero.")] = None
@@ -170,6 +170,9 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to wri
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random draws.")]
 
 
-def split_names(names: str | None) -> list[str] | None:
-    """Return names that are separated by commas as a list."""
-    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
+def split_names(names: str | Sequence[str] | None) -> list[str] | None:
+    """Return names that are separated by commas, or given one by one, as a list; None if none were given."""
+    if names is None or names in ([], ()):
+        return None
+    parts = [names] if isinstance(names, str) else names
+    return [name.strip() for part in parts for name in part.split(",") if name.strip()]

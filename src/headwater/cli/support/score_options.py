@@ -41,8 +41,8 @@ class ScoreOptions:
         ),
     ] = None
     keep: Annotated[
-        str | None, typer.Option("--keep", help="Columns of the data to copy to the output.", show_default=False)
-    ] = None
+        list[str], typer.Option("--keep", help="Columns of the data to copy to the output.", show_default=False)
+    ] = ()  # type: ignore[assignment]
 
     def check(self) -> None:
         """Refuse options that contradict each other."""
