@@ -9,12 +9,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headwater.io.files.atomic import remove_parts
 from headwater.io.files.records import Damaged
 
 if TYPE_CHECKING:
+    from headwater.core.values import Keywords
     from headwater.estimators.base import StreamingEstimator
 
 RECORD = "checkpoint"
@@ -78,7 +79,7 @@ class Checkpoint:
         self.replaced = tuple(replaced)
         self.every_rows = every_rows
         self.every_seconds = every_seconds
-        self.more: Mapping[str, Any] = {}
+        self.more: Keywords = {}
         self.before = self.path.with_suffix(f".before{self.path.suffix}") if keep_last else None
         self.fallback = ""  # why the file before was read in place of the newest
         self._written = Position()
@@ -103,7 +104,7 @@ class Checkpoint:
         self.more = record.get("more") or {}
         return model, self._written
 
-    def _read_newest(self, before: Path, functions: Mapping[str, object]) -> tuple[StreamingEstimator, Mapping[str, Any]]:
+    def _read_newest(self, before: Path, functions: Mapping[str, object]) -> tuple[StreamingEstimator, Keywords]:
         """Return what is in the newest file that is whole; one that is damaged is moved aside."""
         try:
             return self._read(self.path, functions)
@@ -116,7 +117,7 @@ class Checkpoint:
                 os.replace(self.path, self.path.with_suffix(f".damaged{self.path.suffix}"))
             return found
 
-    def _read(self, path: Path, functions: Mapping[str, object]) -> tuple[StreamingEstimator, Mapping[str, Any]]:
+    def _read(self, path: Path, functions: Mapping[str, object]) -> tuple[StreamingEstimator, Keywords]:
         """Return model and record of a file, which must be a checkpoint."""
         from headwater.estimators.model_file import read
 

@@ -28,6 +28,7 @@ from headwater.io.files import messages
 from headwater.policies.names import RESERVOIR
 
 if TYPE_CHECKING:
+    from headwater.core.algorithm import Algorithm
     from headwater.estimators.base import StreamingEstimator
 
 Law = Callable[[Any, Array], None]
@@ -53,7 +54,7 @@ def learns_row_by_row(estimator: StreamingEstimator) -> bool:
     return getattr(_algorithm_of(estimator), "batch_size", None) == 1
 
 
-def _algorithm_of(estimator: StreamingEstimator) -> Any:
+def _algorithm_of(estimator: StreamingEstimator) -> Algorithm:
     return learner_without_columns(estimator).algorithm
 
 

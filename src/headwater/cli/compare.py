@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,9 @@ from headwater.cli.support.options import Data, MessageOptions, ReadOptions, spl
 from headwater.cli.support.output_files import check_output, write_atomically
 from headwater.cli.support.progress import left_out_sentence, progress_bar
 from headwater.registry import MODELS
+
+if TYPE_CHECKING:
+    from headwater.cli.support.contenders import Outcome
 
 EXAMPLES = """
 headwater compare gaussian trades.parquet -k 8
@@ -72,7 +75,7 @@ def compare(
         if word not in legal:
             raise usage_error(f"{model} can be learned by {', '.join(legal)}, got {word!r}")
     contest = Contest(model, settings, tuple(data), reading)
-    results: list[dict[str, Any]] = []
+    results: list[Outcome] = []
     with progress_bar(messages, "comparing", len(chosen), unit="algorithms") as watch:
         for place, word in enumerate(chosen):
             results.append(run_contender(contest, word))
@@ -92,7 +95,7 @@ def compare(
         raise ValueError(f"no algorithm could learn this: {results[0]['error']}")
 
 
-def _print_results(results: list[dict[str, Any]]) -> None:
+def _print_results(results: list[Outcome]) -> None:
     rows = [
         [
             one["algorithm"],
@@ -115,7 +118,7 @@ def _print_results(results: list[dict[str, Any]]) -> None:
             print(f"{one['algorithm']}: {one['error']}")
 
 
-def _draw(results: list[dict[str, Any]], path: Path, form: str) -> None:
+def _draw(results: list[Outcome], path: Path, form: str) -> None:
     import matplotlib
 
     matplotlib.use("Agg")

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import Annotated, TypedDict
 
 import typer
 
@@ -56,7 +56,17 @@ def compile_kernels(messages: MessageOptions, models: Words = None, again: Again
         print(f"kept in {', '.join(directories)}")
 
 
-def run_small_fits(words: Sequence[str], again: bool) -> Iterator[dict[str, Any]]:
+class Compiled(TypedDict):
+    """What the small fit of a model has compiled."""
+
+    model: str
+    compiled: int
+    found: int
+    seconds: float
+    directories: list[str]
+
+
+def run_small_fits(words: Sequence[str], again: bool) -> Iterator[Compiled]:
     """Run small fits of models in a process whose hashes are fixed; yield what each has compiled."""
     from headwater.kernels._cache import COMPILE_ANEW
 
@@ -88,7 +98,7 @@ def _count(number: int) -> str:
     return "1 kernel" if number == 1 else f"{number} kernels"
 
 
-def _found(record: dict[str, object]) -> str:
+def _found(record: Compiled) -> str:
     return f", {record['found']} found" if record["found"] else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -90,14 +90,15 @@ def write_report(
     output: Path,
     commands: Sequence[str] = (),
     data: Sequence[str] = (),
-    **options: Any,
+    title: str | None = None,
+    image_shape: tuple[int, int] | None = None,
 ) -> None:
     """Write the report of a model to a file."""
     import headwater
 
-    known = {"command": " && ".join(commands), "source": ", ".join(data), **options}
+    command, source = " && ".join(commands) or None, ", ".join(data) or None
     with write_atomically(output) as place:
-        page = headwater.report(model, rows, **{name: value for name, value in known.items() if value})
+        page = headwater.report(model, rows, title=title or None, command=command, source=source, image_shape=image_shape)
         place.write_text(page, encoding="utf-8")
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Unpack
 
 import typer
 
@@ -14,6 +14,7 @@ from headwater.cli.support.command import add_command
 from headwater.cli.support.failures import print_message, usage_error
 from headwater.cli.support.live_options import FURTHER, LiveMessages, LiveOptions, check_rate
 from headwater.cli.support.model_arguments import file_digest, load_with_commands
+from headwater.cli.support.options import OptionRules, option
 from headwater.cli.support.output_files import check_output
 from headwater.cli.support.provenance import this_command, write_model
 from headwater.cli.support.signals import defer_stop
@@ -30,8 +31,8 @@ TOKEN_CHARACTERS = 16  # at least
 ModelFile = Annotated[str | None, typer.Argument(help="Model file to begin with.", metavar="MODEL.hw", show_default=False)]
 
 
-def _option(flag: str, text: str, **more: Any) -> object:
-    return typer.Option(flag, help=text, rich_help_panel="Server", show_default=False, **more)
+def _option(flag: str, text: str, **rules: Unpack[OptionRules]) -> object:
+    return option(flag, text=text, panel="Server", **rules)
 
 
 @dataclass(frozen=True)

@@ -24,5 +24,6 @@ AnyArray: TypeAlias = NDArray[Any]  # an array of any type of numbers
 Index: TypeAlias = Sequence[int] | NDArray[np.int64] | NDArray[np.bool_]  # of components
 Places: TypeAlias = slice | Index  # of rows
 
+Keywords: TypeAlias = Mapping[str, Any]  # arguments by their names, checked by the function that takes them
 Settings: TypeAlias = Mapping[str, object]  # parameters by their names, as given
 Records: TypeAlias = Mapping[str, Any]  # what policies know, by their names; only the policy of that name looks into its own

@@ -8,7 +8,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headwater.core.validation import one_line
 from headwater.core.values import Values
@@ -28,6 +28,9 @@ from headwater.estimators.estimator_core import parameter_names
 from headwater.estimators.stored_results import RESULTS as STORED
 from headwater.kernels.parallel import one_blas_thread
 from headwater.registry import make_provisional_learner
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 # Options that the schema of a continued model fixes.
 SCHEMA_OPTIONS = ("columns", "exclude", "categories", "dates")
@@ -192,7 +195,7 @@ def reading_defaults(model: StreamingEstimator) -> dict[str, object]:
     return {**({"categories": "keep"} if tables else {}), **({"missing": "keep"} if gaps else {})}
 
 
-def _wait_for_workers(client: Any) -> None:
+def _wait_for_workers(client: Client) -> None:
     """Wait until there are workers, and check that they have the same headwater."""
     try:
         client.wait_for_workers(1, timeout=WORKER_WAIT)

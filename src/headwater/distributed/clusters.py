@@ -13,11 +13,12 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager, nullcontext
 from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headwater.core.validation import one_line
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from types import ModuleType
 
     from distributed import Client, LocalCluster
@@ -74,7 +75,7 @@ def explain_lost_connection() -> Iterator[None]:
         raise ClusterError(CANCEL_REASONS.get(reason, f"tasks were cancelled ({reason}): {RETRY_ADVICE}")) from error
 
 
-def ask_workers(client: Any, question: Callable[[], object]) -> dict[str, Any]:
+def ask_workers(client: Client, question: Callable[[], object]) -> dict[str, object]:
     """Return the answers of workers by their addresses: exceptions of those that fail, and nothing if one is too slow.
 
     A worker may die or hang meanwhile; this does not end a run.
@@ -88,7 +89,7 @@ def ask_workers(client: Any, question: Callable[[], object]) -> dict[str, Any]:
 
 
 @contextmanager
-def connect(where: str = "local", security: object = None) -> Iterator[object]:
+def connect(where: str = "local", security: object = None) -> Iterator[Client]:
     """Yield a client of a cluster, and close what was opened for it.
 
     Parameters
@@ -254,7 +255,7 @@ def _available_cores() -> int:
         return os.cpu_count() or 1
 
 
-def open_client(client: object) -> Any:
+def open_client(client: object) -> AbstractContextManager[Client]:
     """Return a context with a client: the one given, or that of a cluster that is started now and closed at the end."""
     if client is None or isinstance(client, str):
         return connect("local" if client is None else client)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from headwater.core.validation import one_line
-from headwater.core.values import Values
+from headwater.core.values import Keywords, Values
 from headwater.distributed.dask_engine import DaskEngine
 from headwater.distributed.messages import return_errors
 from headwater.distributed.parts import DataToRead, Part, Plan, ReadPlan, read_plan_like, stream_source
@@ -17,6 +17,8 @@ from headwater.io.open_stream import stream
 from headwater.io.read_errors import NoRows
 
 if TYPE_CHECKING:
+    from dask.array import Array as DaskArray
+
     from headwater.estimators.base import StreamingEstimator
 
 
@@ -72,7 +74,7 @@ def _collection_kind(data: object) -> str:
     raise TypeError(f"data must be an array of rows, a dataframe or a bag of Dask, got {type(data).__name__}")
 
 
-def _array_blocks(data: Any, y: Values, sample_weight: Values) -> tuple[list[object], list[int | None]]:
+def _array_blocks(data: DaskArray, y: Values, sample_weight: Values) -> tuple[list[object], list[int | None]]:
     """Return the partitions of an array by rows, each with its companions, and their numbers of rows, as far as known."""
     from dask.delayed import delayed
 
@@ -85,12 +87,13 @@ def _array_blocks(data: Any, y: Values, sample_weight: Values) -> tuple[list[obj
     return blocks, [None if np.isnan(rows) else int(rows) for rows in data.chunks[0]]
 
 
-def _align_companion(data: Any, one: Any, name: str) -> object:
+def _align_companion(data: DaskArray, given: Values, name: str) -> DaskArray | None:
     """Return an array of values of rows, cut into partitions as the rows are."""
-    if one is None:
+    if given is None:
         return None
-    if not hasattr(one, "chunks") or getattr(one, "ndim", 0) != 1:
-        raise ValueError(f"{name} must be a dask array of one dimension, got {one_line(one)}")
+    if not hasattr(given, "chunks") or getattr(given, "ndim", 0) != 1:
+        raise ValueError(f"{name} must be a dask array of one dimension, got {one_line(given)}")
+    one = cast("DaskArray", given)
     if np.isnan([*data.chunks[0], *one.chunks[0]]).any():
         if one.numblocks[0] != data.numblocks[0]:
             raise ValueError(f"{name} must be cut like the rows, whose number is not known, into {data.numblocks[0]} parts")
@@ -117,7 +120,7 @@ def _find_read_plan(
     raise ValueError("there is nothing to learn: the data has no rows")
 
 
-def first_items(block: Any, number: int) -> list[object]:
+def first_items(block: Iterable[object], number: int) -> list[object]:
     """Return the first items of a partition of a bag; runs on a worker."""
     return list(islice(block, number))
 
@@ -129,7 +132,7 @@ def join_lists(lists: Sequence[list[object]]) -> list[object]:
 
 @return_errors
 def look_at_partition(
-    block: Any, kind: str, symbols: bool, like: object, reading: Mapping[str, Any], defaults: Mapping[str, Any]
+    block: Any, kind: str, symbols: bool, like: object, reading: Keywords, defaults: Keywords
 ) -> ReadPlan | None:
     """Return how all partitions are read, by a look at one; None if it has no rows. Runs on a worker."""
     if kind == "texts":

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from headwater.distributed import tasks
@@ -18,6 +18,9 @@ from headwater.distributed.messages import Message, Refusal
 from headwater.distributed.parts import Plan
 from headwater.distributed.progress import Step
 from headwater.distributed.versions import call_checked, cannot_import, import_failure, version
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
 
 POLL_INTERVAL = 0.1  # seconds between checks of the tasks: fast enough for a progress bar
 WORKER_CHECK_INTERVAL = 5.0  # seconds between checks of the workers, each a request to the scheduler
@@ -29,7 +32,7 @@ Watch = Callable[[Step], None]
 class DaskEngine:
     """A Dask client, the functions among the parameters of the model, and who watches the steps."""
 
-    client: Any
+    client: Client
     functions: Mapping[str, object] = field(default_factory=dict)
     watch: Watch | None = None
 
@@ -109,7 +112,7 @@ class DaskEngine:
             raise found.error from None
         return found
 
-    def _wait(self, end: Any, parts: dict[int, Any], step: Step) -> list[int]:
+    def _wait(self, end: Future, parts: dict[int, Future], step: Step) -> list[int]:
         """Wait for a task and report its finished leaves; return the places of those that failed."""
         failed: list[int] = []
         looked, alone = time.monotonic(), None
@@ -128,7 +131,7 @@ class DaskEngine:
         self.report(replace(step, done=step.parts))
         return failed + [at for at, future in parts.items() if future.status == "error"]
 
-    def _result(self, future: object, failed: Sequence[str]) -> object:
+    def _result(self, future: Future, failed: Sequence[str]) -> object:
         from distributed import KilledWorker
 
         try:
@@ -151,13 +154,13 @@ class DaskEngine:
             why = f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
             raise RuntimeError(f"{failed[0]} could not be made: {why}") from error
 
-    def _fetch(self, future: Any) -> object:
+    def _fetch(self, future: Future) -> object:
         """Return the result of a task; if the worker that holds it is lost, the task runs again on another."""
 
         async def fetch() -> object:
             return await future.result()  # a coroutine in the loop of the client
 
-        fetching = asyncio.run_coroutine_threadsafe(fetch(), self.client.loop.asyncio_loop)
+        fetching = asyncio.run_coroutine_threadsafe(fetch(), self.client.loop.asyncio_loop)  # type: ignore[union-attr]
         alone = None
         try:
             while True:

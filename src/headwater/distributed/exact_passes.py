@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from headwater.kernels.mixture import converged
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
+
+Outlines: TypeAlias = dict[int, tasks.Outline]  # of parts, by their numbers
 
 
 class Passes:
@@ -94,7 +96,7 @@ def start_model(passes: Passes, blank: bytes, key: int, learner: Learner) -> Str
         passes.note_unread(found)
 
 
-def _start_on_worker(passes: Passes, blank: bytes, key: int, learner: Learner, outlines: dict[int, Any]) -> StreamingEstimator:
+def _start_on_worker(passes: Passes, blank: bytes, key: int, learner: Learner, outlines: Outlines) -> bytes | list[Unread]:
     """Return the bytes of that model, or the parts that could not be read."""
     engine, plan, numbers = passes.engine, passes.plan, passes.numbers
     sizes = np.array([outlines[number].rows for number in numbers])
@@ -123,10 +125,11 @@ def _start_on_worker(passes: Passes, blank: bytes, key: int, learner: Learner, o
             )
     width = max(outlines[number].width for number in numbers)
     root = engine.make_model_task(tasks.start_passes, blank, picks, sequences, width, key)
-    return engine.compute(root, picks, Step("starting"))
+    found: bytes | list[Unread] = engine.compute(root, picks, Step("starting"))
+    return found
 
 
-def _outline_parts(passes: Passes, blank: bytes, learner: Learner) -> dict[int, object]:
+def _outline_parts(passes: Passes, blank: bytes, learner: Learner) -> Outlines:
     """Return the outline of each part by its number; parts are read only if their rows are not known."""
     plan, engine = passes.plan, passes.engine
     plain = not learner.model.chained and not any(plan.read_plan.options.get(role) for role in ("weight", "label"))
@@ -146,7 +149,7 @@ def _outline_parts(passes: Passes, blank: bytes, learner: Learner) -> dict[int, 
     return {at: one or nothing for at, one in zip(numbers, gathered, strict=True) if not isinstance(one, Unread)}
 
 
-def _check_width(found: tasks.Outline | Unread | None, part: Part, width: int) -> object:
+def _check_width(found: tasks.Outline | Unread | None, part: Part, width: int) -> tasks.Outline | Unread | None:
     """Return the outline of a part, or why it cannot be learned: its rows have other columns."""
     if found is None or isinstance(found, Unread) or found.width in (0, width):
         return found

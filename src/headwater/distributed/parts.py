@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.chunk import Chunk
-from headwater.core.values import AnyArray, Matrix, Values
+from headwater.core.values import AnyArray, Keywords, Matrix, Values
 from headwater.io import row_collection
 from headwater.io.open_stream import stream
 from headwater.io.recipes.table_sequences import whole_sequences
@@ -47,7 +47,7 @@ class ReadPlan:
 
     kind: str  # "files", "frames", "records", "texts", "arrays", "rows" or "sequences"
     schema: Mapping[str, object] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Keywords = field(default_factory=dict)
     chunk_rows: int = 0
     seekable: bool = False  # whether a file can be read from any row on
 
@@ -95,7 +95,7 @@ class Plan:
     blocks: tuple[object, ...]
     read_plan: ReadPlan
     token: str = ""
-    files: tuple[tuple[Any, ...], ...] = ()
+    files: tuple[tuple[str, int | None, object], ...] = ()
     unread_before: Mapping[str, int | None] = field(default_factory=dict)
 
     def missing(self, numbers: Sequence[int]) -> dict[str, int | None]:

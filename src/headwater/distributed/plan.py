@@ -6,8 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from headwater.core.values import Keywords
 from headwater.distributed.dask_collections import collection_plan, is_collection
 from headwater.distributed.dask_engine import DaskEngine
 from headwater.distributed.messages import return_errors
@@ -50,7 +51,7 @@ def make_plan(engine: DaskEngine, model: StreamingEstimator, data: DataToRead) -
     return _plan_files(engine, model, _file_names(data.source), data)
 
 
-def check_reading(model: StreamingEstimator, reading: Mapping[str, object]) -> None:
+def check_reading(model: StreamingEstimator, reading: Keywords) -> None:
     """Refuse options that no stream has, and those that parts cannot have."""
     known = set(signature(stream).parameters) - {"source", "like", "prefetch"}
     unknown = [name for name in reading if name not in known]
@@ -141,7 +142,7 @@ def find_files(names: Sequence[str], form: str | None) -> list[str]:
 
 
 @return_errors
-def look_at_files(paths: Sequence[str], like: object, reading: Mapping[str, Any]) -> object:
+def look_at_files(paths: Sequence[str], like: object, reading: Keywords) -> object:
     """Return how all files are read, by a look at the first readable one, and the bytes of a row. Runs on a worker."""
     problem: Exception | None = None
     for some in (FileNames(paths), *paths):

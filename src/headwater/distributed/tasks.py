@@ -93,8 +93,8 @@ def collect_list(items: Sequence[object], functions: Functions) -> list[object]:
 
 
 @lru_cache(maxsize=1)
-def _cached_model(data: bytes, functions: tuple[tuple[str, object], ...]) -> object:
-    model = from_bytes(data, **dict(functions))
+def _cached_model(data: bytes, functions: tuple[tuple[str, object], ...]) -> StreamingEstimator:
+    model: StreamingEstimator = from_bytes(data, **dict(functions))
     model.n_threads = 1  # a worker has as many threads as it has tasks
     model._runtime = replace(model._runtime.with_threads(1), made_with=model._given_parameters())
     return model
@@ -105,7 +105,7 @@ def forget_model() -> None:
     _cached_model.cache_clear()
 
 
-def decode_model(data: bytes, functions: Functions) -> Any:
+def decode_model(data: bytes, functions: Functions) -> StreamingEstimator:
     """Return the model of these bytes. It is shared by threads, and may not be changed."""
     return _cached_model(data, tuple(sorted(functions.items())))
 
@@ -133,7 +133,7 @@ def sample_rows(
 
 @return_errors
 def start_on_sample(
-    blank: bytes, functions: Functions, samples: Sequence[Any], weight: float, run: int, starts: int
+    blank: bytes, functions: Functions, samples: Sequence[Chunk | Unread | None], weight: float, run: int, starts: int
 ) -> tuple[bytes, float]:
     """Return a model started on a sample of all parts, with a small weight since the rows come again; and its score on others.
 
@@ -161,10 +161,14 @@ def start_on_sample(
     return to_bytes(model), score
 
 
-def choose_best(candidates: Sequence[Any], functions: Functions) -> object:
+def choose_best(candidates: Sequence[tuple[bytes, float] | Refusal], functions: Functions) -> object:
     """Return the bytes of the model with the best score, or the first refusal."""
-    refused = [one for one in candidates if isinstance(one, Refusal)]
-    return refused[0] if refused else max(candidates, key=lambda one: one[1])[0]
+    found: list[tuple[bytes, float]] = []
+    for one in candidates:
+        if isinstance(one, Refusal):
+            return one
+        found.append(one)
+    return max(found, key=lambda one: one[1])[0]
 
 
 def _climb_on_sample(model: StreamingEstimator, chunk: Chunk) -> None:

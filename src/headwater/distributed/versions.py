@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from headwater.distributed.clusters import ClusterError, ask_workers
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 def version() -> str:
@@ -13,14 +17,14 @@ def version() -> str:
     return str(import_module("headwater").__version__)
 
 
-def check_workers(client: object) -> None:
+def check_workers(client: Client) -> None:
     """Refuse workers that have another headwater, or none, before they get any task.
 
     Workers that die or do not answer are left out, as are those that join later: each task checks again.
     """
     found = list(ask_workers(client, version).values())
     for error in found:
-        if cannot_import(error):
+        if isinstance(error, BaseException) and cannot_import(error):
             raise import_failure(error) from error
     here = version()
     others = sorted({one for one in found if isinstance(one, str)} - {here})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Generic, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +15,23 @@ from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, Values
 from headwater.families.components import ComponentStatistics, sum_rows
-from headwater.families.family import AnyFamily, Family
+from headwater.families.family import Family
+from headwater.families.family_core import Params, Prior
 from headwater.families.geometry import RowGeometry
 from headwater.families.product import ProductStatistics
 from headwater.families.soundness import find_count_problem
 
 
 @dataclass(frozen=True)
-class Repeated(Family[Any, ProductStatistics, Any]):
+class Repeated(Family[Prior, ProductStatistics, Params], Generic[Prior, Params]):
     """The family. Component k of `inner` is each of those from k * times on; prior and parameters are those of `inner`."""
 
     n_components: int
     times: int
-    inner: AnyFamily
+    inner: Family[Prior, Any, Params]
 
     @classmethod
-    def of(cls, inner: AnyFamily, times: int) -> Repeated:
+    def of(cls, inner: Family[Prior, Any, Params], times: int) -> Repeated[Prior, Params]:
         """Return the components of a family, each so many times."""
         return cls(inner.n_components * times, times, inner)
 
@@ -61,28 +62,28 @@ class Repeated(Family[Any, ProductStatistics, Any]):
     def geometry(self, batch: Batch) -> RowGeometry:
         return self.inner.geometry(batch)
 
-    def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> Any:
+    def prior(self, geometry: RowGeometry, batch: Batch, responsibilities: Array) -> Prior:
         return self.inner.prior(geometry, batch, self.pooled(responsibilities))
 
-    def blank_prior(self, width: int) -> Any:
+    def blank_prior(self, width: int) -> Prior:
         return self.inner.blank_prior(width)
 
-    def flatten_prior(self, prior: Any) -> Any:
+    def flatten_prior(self, prior: Prior) -> Prior:
         return self.inner.flatten_prior(prior)
 
-    def flatten_parts(self, prior: Any) -> Any:
+    def flatten_parts(self, prior: Prior) -> Prior:
         return self.inner.flatten_parts(prior)
 
-    def common_prior(self, priors: Sequence[Any]) -> Any:
+    def common_prior(self, priors: Sequence[Prior]) -> Prior:
         return self.inner.common_prior(priors)
 
-    def readout(self, name: str, prior: Any, totals: ProductStatistics) -> Any:
+    def readout(self, name: str, prior: Prior, totals: ProductStatistics) -> Params:
         return self.inner.readout(name, prior, _inner(totals))
 
-    def log_prior(self, prior: Any, parameters: Any) -> float:
+    def log_prior(self, prior: Prior, parameters: Params) -> float:
         return self.inner.log_prior(prior, parameters)
 
-    def divergence(self, prior: Any, totals: ProductStatistics) -> float:
+    def divergence(self, prior: Prior, totals: ProductStatistics) -> float:
         return self.inner.divergence(prior, _inner(totals))
 
     # Rows
@@ -91,23 +92,23 @@ class Repeated(Family[Any, ProductStatistics, Any]):
         """Return shares (n, K * times) of rows as those (n, K) of the components of `inner`."""
         return np.ascontiguousarray(shares.reshape(len(shares), -1, self.times).sum(axis=2))
 
-    def log_densities(self, parameters: Any, X: Matrix) -> Array:
+    def log_densities(self, parameters: Params, X: Matrix) -> Array:
         gapped = isinstance(X, GappedRows)
         logs = (self.inner.log_densities_with_gaps if gapped else self.inner.log_densities)(parameters, self.inner.prepare(X))
         return np.repeat(logs, self.times, axis=1)
 
-    def collect(self, parameters: Any, X: Matrix, responsibilities: Array) -> ProductStatistics:
+    def collect(self, parameters: Params, X: Matrix, responsibilities: Array) -> ProductStatistics:
         collect = self.inner.collect_with_gaps if isinstance(X, GappedRows) else self.inner.collect
         inner = collect(parameters, self.inner.prepare(X), self.pooled(responsibilities))
         return ProductStatistics.of(sum_rows(responsibilities), (inner,))
 
-    def log_densities_with_gaps(self, parameters: Any, X: GappedRows) -> Array:
+    def log_densities_with_gaps(self, parameters: Params, X: GappedRows) -> Array:
         return self.log_densities(parameters, X)
 
-    def collect_with_gaps(self, parameters: Any, X: GappedRows, responsibilities: Array) -> ProductStatistics:
+    def collect_with_gaps(self, parameters: Params, X: GappedRows, responsibilities: Array) -> ProductStatistics:
         return self.collect(parameters, X, responsibilities)
 
-    def sample(self, parameters: Any, components: NDArray[np.int64], rng: np.random.Generator, *options: Values) -> Array:
+    def sample(self, parameters: Params, components: NDArray[np.int64], rng: np.random.Generator, *options: Values) -> Array:
         return self.inner.sample(parameters, components // self.times, rng, *options)
 
     # Components
@@ -115,10 +116,10 @@ class Repeated(Family[Any, ProductStatistics, Any]):
     def resize(self, n_components: int) -> Self:
         return replace(self, n_components=n_components, inner=self.inner.resize(n_components // self.times))
 
-    def move_to_prior(self, prior: Any, own: Any, statistics: ProductStatistics) -> ProductStatistics:
+    def move_to_prior(self, prior: Prior, own: Prior, statistics: ProductStatistics) -> ProductStatistics:
         return replace(statistics, blocks=(self.inner.move_to_prior(prior, own, _inner(statistics)),))
 
-    def density_divergences(self, ones: Any, others: Any) -> Array:
+    def density_divergences(self, ones: Params, others: Params) -> Array:
         """Those of the components of `inner`, each pair as often as it is repeated."""
         found = self.inner.density_divergences(ones, others)
         return np.repeat(np.repeat(found, self.times, axis=0), self.times, axis=1)

@@ -15,16 +15,16 @@ routines are compiled as kernels are: the same answers but for rounding, only la
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 # What `numba.njit` is told beside the options of _jit.py.
-compiler_options: dict[str, Any] = {}  # of helpers
-routine_options: dict[str, Any] = {}
-kernel_options: dict[str, Any] = {}
+compiler_options: dict[str, object] = {}  # of helpers
+routine_options: dict[str, object] = {}
+kernel_options: dict[str, object] = {}
 
 with contextlib.suppress(ImportError, AttributeError):
+    from llvmlite.binding import ModuleRef
     from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
+    from numba.core.compiler import CompilerBase, DefaultPassBuilder, StateDict, _LowerResult
     from numba.core.compiler_machinery import PassManager, register_pass
     from numba.core.typed_passes import NativeLowering
 
@@ -34,7 +34,7 @@ with contextlib.suppress(ImportError, AttributeError):
         routine = ""  # its name, if it is not inlined
         is_called = False  # whether kernels call it, so that it must not be inlined
 
-        def add_ir_module(self, ir_module: Any) -> None:
+        def add_ir_module(self, ir_module: ModuleRef) -> None:
             if self.is_called:  # here, since llvmlite 0.46 adds the attribute to return values of parsed functions
                 for function in ir_module.functions:
                     if not function.is_declaration:
@@ -66,16 +66,16 @@ with contextlib.suppress(ImportError, AttributeError):
                     function.linkage = "internal"
             super()._optimize_final_module()
 
-    def _is_routine(library: Any) -> bool:
+    def _is_routine(library: JITCodeLibrary) -> bool:
         return isinstance(library, _HelperLibrary) and bool(library.routine)
 
-    def _inlined(library: Any) -> list[Any]:
+    def _inlined(library: JITCodeLibrary) -> list[JITCodeLibrary]:
         """Return the libraries that a library is linked to, each once, in order, without routines."""
         return [one for one in dict.fromkeys(library._linking_libraries) if not _is_routine(one)]
 
-    def _routines(library: Any) -> list[Any]:
+    def _routines(library: JITCodeLibrary) -> list[_HelperLibrary]:
         """Return the libraries of the routines that are called in a library, and in what is inlined into it."""
-        seen: dict[Any, None] = {}
+        seen: dict[_HelperLibrary, None] = {}
         waiting = list(library._linking_libraries)
         while waiting:
             one = waiting.pop(0)
@@ -90,7 +90,7 @@ with contextlib.suppress(ImportError, AttributeError):
 
         _name = "headwater_helper_lowering"
 
-        def run_pass(self, state: Any) -> bool:
+        def run_pass(self, state: StateDict) -> bool:
             library = state.library = _HelperLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
             library.is_called = not state.flags.forceinline
             state.flags.no_compile = True
@@ -111,16 +111,16 @@ with contextlib.suppress(ImportError, AttributeError):
 
         _name = "headwater_kernel_lowering"
 
-        def run_pass(self, state: Any) -> bool:
+        def run_pass(self, state: StateDict) -> bool:
             state.library = _KernelLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
             state.library.enable_object_caching()
             return bool(super().run_pass(state))
 
-    def _compiler(lowering: Any) -> Any:
+    def _compiler(lowering: type[NativeLowering]) -> type[CompilerBase]:
         """Return Numba's passes, with another one for the lowering."""
 
         class Compiler(CompilerBase):
-            def define_pipelines(self) -> list[Any]:
+            def define_pipelines(self) -> list[PassManager]:
                 usual = DefaultPassBuilder.define_nopython_pipeline(self.state)
                 manager = PassManager(usual.pipeline_name)
                 for one, description in usual.passes:

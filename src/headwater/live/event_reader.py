@@ -14,9 +14,12 @@ from headwater.core.values import AnyArray
 from headwater.io.blocks import Block
 from headwater.io.options import Options
 from headwater.io.recipes.schemas import recipe_like
+from headwater.io.schema_fields import Schema
 from headwater.live.event_log import objects
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from headwater.estimators.base import StreamingEstimator
     from headwater.live.events import Event
 
@@ -36,7 +39,7 @@ class EventReader:
 
     def __init__(self, model: StreamingEstimator) -> None:
         _refuse_others(model)
-        schema: Mapping[str, Any] | None = getattr(model, "schema_", None)
+        schema: Schema | None = getattr(model, "schema_", None)
         self.gaps = bool(model._takes_gaps or model._traits.takes_tables)
         self._schema = schema
         self._make: Callable[[AnyArray, Sequence[str]], Chunk] | None = None
@@ -143,13 +146,13 @@ def _refuse_others(model: StreamingEstimator) -> None:
         )
 
 
-def _kind_of(entry: Mapping[str, Any]) -> str:
+def _kind_of(entry: Schema) -> str:
     if "levels" in entry or "dates" in entry:
         return TEXT
     return str(entry.get("type", NUMBER))
 
 
-def _chunk_maker(schema: Mapping[str, Any], gaps: bool) -> Callable[[AnyArray, Sequence[str]], Chunk]:
+def _chunk_maker(schema: Schema, gaps: bool) -> Callable[[AnyArray, Sequence[str]], Chunk]:
     """Return the function that makes chunks of columns that are more than numbers, as a file of them would be read."""
     keep = gaps and schema["kind"] == "table"
     recipe: Any = recipe_like(schema, Options(missing="keep") if keep else Options())
@@ -166,7 +169,7 @@ def _chunk_maker(schema: Mapping[str, Any], gaps: bool) -> Callable[[AnyArray, S
     return chunk
 
 
-def _column(values: list[object], kind: Any) -> Any:
+def _column(values: list[object], kind: pa.DataType) -> pa.Array:
     import pyarrow as pa
 
     if pa.types.is_temporal(kind):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from confluent_kafka import KafkaError
 
@@ -22,10 +21,10 @@ LASTING = (
 )
 
 
-def kafka_settings(address: BrokerAddress, backoff: Backoff) -> dict[str, Any]:
+def kafka_settings(address: BrokerAddress, backoff: Backoff) -> dict[str, object]:
     """Return what every client is told: brokers, user, and settings of librdkafka from the address or a file of them."""
     hosts = [host if ":" in host else f"{host}:{PORT}" for host in address.hosts.split(",")]
-    found: dict[str, Any] = {"bootstrap.servers": ",".join(hosts), "client.id": "headwater"}
+    found: dict[str, object] = {"bootstrap.servers": ",".join(hosts), "client.id": "headwater"}
     if address.user is not None:
         found |= {"sasl.username": address.user, "sasl.password": address.password or "", "sasl.mechanism": "PLAIN"}
         found["security.protocol"] = "SASL_SSL"

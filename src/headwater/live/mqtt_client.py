@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import socket
 import threading
-from typing import Any
 
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
@@ -78,7 +77,9 @@ class MqttConnection:
         if self.failure:
             raise ValueError(self.failure)
 
-    def _note_end(self, client: mqtt.Client, data: Any, flags: Any, reason: ReasonCode, properties: Any) -> None:
+    def _note_end(
+        self, client: mqtt.Client, data: object, flags: mqtt.DisconnectFlags, reason: ReasonCode, properties: Properties | None
+    ) -> None:
         if reason.is_failure:
             self.note(reason)
 

@@ -156,7 +156,7 @@ def _plain(values: NDArray[np.float64]) -> Sequence[float | None]:
     return [one if math.isfinite(one) else None for one in values.tolist()]
 
 
-def _one(value: Any) -> object:
+def _one(value: object) -> object:
     if hasattr(value, "item"):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

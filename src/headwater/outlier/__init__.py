@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headwater.outlier.mixture_outlier import MixtureOutlier
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["MixtureOutlier", "PyODMixture"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> type[PyODMixture]:
     if name != "PyODMixture":
         raise AttributeError(f"module 'headwater.outlier' has no attribute {name!r}")
     from headwater.outlier.pyod_mixture import PyODMixture  # asks for PyOD

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headwater.core.values import AnyArray
 from headwater.plotting.shared import PALETTE, axes_of
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def states(
     model: HiddenMarkovEstimator,
-    X: Any,
+    X: object,
     y: ArrayLike | None = None,
     *,
     dates: ArrayLike | None = None,
@@ -80,7 +81,7 @@ def states(
     return axes
 
 
-def _column(X: Any, column: int) -> Any:
+def _column(X: object, column: int) -> AnyArray:
     """The values of a column, as numbers."""
     rows = np.asarray(X)
     width = rows.shape[1] if rows.ndim == 2 else 1
@@ -93,7 +94,7 @@ def _column(X: Any, column: int) -> Any:
         raise ValueError(f"column {column} must hold numbers to be drawn") from None
 
 
-def _times(X: Any, dates: ArrayLike | None, rows: int) -> Any:
+def _times(X: object, dates: ArrayLike | None, rows: int) -> AnyArray:
     """When the rows were taken: what was given, the index of a frame, or the places of the rows."""
     index = getattr(X, "index", None)
     if dates is None and getattr(index, "dtype", None) is not None and np.issubdtype(np.asarray(index).dtype, np.datetime64):

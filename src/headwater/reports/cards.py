@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from markupsafe import Markup
@@ -28,8 +28,10 @@ WIDE_NAME = 18  # letters; if a name is wider, names get a line of their own
 SMALL_TEXT = 0.86  # size of the spread beside a value
 WIDE_LETTERS = 0.6  # of a percent sign or a minus, beyond the width of a digit
 
+Card: TypeAlias = dict[str, Any]  # what the template of a card reads
 
-def make_card(found: Description, component: Component, color: str) -> dict[str, Any]:
+
+def make_card(found: Description, component: Component, color: str) -> Card:
     """Return what the card of a component shows."""
     signed = found.value in ("mean", "coefficient")
     largest = max([abs(value.value) for value in component.values], default=1.0) or 1.0
@@ -58,7 +60,7 @@ def make_card(found: Description, component: Component, color: str) -> dict[str,
     }  # fmt: skip
 
 
-def card_layout(cards: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def card_layout(cards: Sequence[Card]) -> dict[str, object]:
     """Return how wide numbers are, in digits, and whether names need a line of their own: the same in all cards."""
     lines = [line for card in cards for line in card["lines"]]
     digits = max([_digits(line["value"]) + _digits(line["spread"], " ± ") * SMALL_TEXT for line in lines], default=0.0)
@@ -100,7 +102,7 @@ def _look_like_pixels(model: StreamingEstimator, width: int) -> bool:
     return width >= LEAST_IMAGE_COLUMNS and side * side == width and len(words) <= 1 and numbered
 
 
-def show_matrix(matrix: Matrix, shades: Sequence[str]) -> dict[str, Any]:
+def show_matrix(matrix: Matrix, shades: Sequence[str]) -> dict[str, object]:
     """Return a matrix of transitions as a table and a graph; states of a chain have the colours of their cards."""
     palette = page_palette()
     states = [re.fullmatch(r"state (\d+)", name) for name in matrix.names]

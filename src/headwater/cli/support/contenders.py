@@ -9,7 +9,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -26,11 +26,15 @@ from headwater.registry import make_provisional_learner
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headwater.core.values import Keywords
     from headwater.estimators.base import StreamingEstimator
     from headwater.io.stream import Stream
 
 HELD_OUT_PERIOD = 10  # rows, of which one is held out
 COMPILE_ROWS = 500  # learned before the clock starts, so that kernels are compiled
+
+
+Outcome: TypeAlias = dict[str, Any]  # how an algorithm fared, as JSON, or the sentence of its error
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class Contest:
     reading: ReadOptions
 
     @classmethod
-    def from_dict(cls, given: dict[str, Any]) -> Contest:
+    def from_dict(cls, given: Keywords) -> Contest:
         """Return the task from the mapping of `asdict`, after JSON."""
         settings, reading = ModelSettings(**given["settings"]), ReadOptions(**given["reading"])
         return cls(given["model"], settings, tuple(given["data"]), reading)
@@ -70,7 +74,7 @@ def _copy_unfitted(model: StreamingEstimator, **changed: object) -> StreamingEst
     return type(model)(**{**model.get_params(deep=False), **changed})
 
 
-def run_contender(contest: Contest, algorithm: str) -> dict[str, object]:
+def run_contender(contest: Contest, algorithm: str) -> Outcome:
     """Learn by one algorithm in its own process, and return the result that it prints."""
     asked = json.dumps({"contest": asdict(contest), "algorithm": algorithm})
     command = [sys.executable, "-P", "-m", "headwater.cli.support.contenders"]
@@ -87,7 +91,7 @@ def run_contender(contest: Contest, algorithm: str) -> dict[str, object]:
         return _failure(algorithm, said)
 
 
-def _failure(algorithm: str, error: str) -> dict[str, object]:
+def _failure(algorithm: str, error: str) -> Outcome:
     """Return the result of an algorithm that could not learn the data."""
     unknown = dict.fromkeys(("score", "seconds", "memory"))
     return {"algorithm": algorithm, "error": error, **unknown, "rows": 0, "held_out": 0, "rows_left_out": 0}
@@ -157,7 +161,7 @@ def _select_sequences(chunk: Chunk, chosen: NDArray[np.bool_]) -> Chunk:
     return replace(chunk, X=chunk.X[rows], lengths=chunk.lengths[chosen])
 
 
-def run_algorithm(contest: Contest, word: str) -> dict[str, object]:
+def run_algorithm(contest: Contest, word: str) -> Outcome:
     """Learn by an algorithm, score the held-out rows, and return the result."""
     model, algorithm = make_model(entry_of(contest.model), contest.settings, word)
     stream = contest.reading.open_stream(list(contest.data), seed=contest.settings.seed)

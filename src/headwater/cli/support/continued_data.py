@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 if TYPE_CHECKING:
     from headwater.io.sources import Source
@@ -30,7 +30,7 @@ def _digest(name: str) -> str | None:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def match_stages(stream: Stream, stages: Any, path: Path) -> tuple[list[list[Source]], list[Source]]:
+def match_stages(stream: Stream, stages: object, path: Path) -> tuple[list[list[Source]], list[Source]]:
     """Return the files of each stage of a checkpoint, and the new files; refuse a file that has changed."""
     if not _are_sound(stages):
         raise ValueError(f"the checkpoint {path} is damaged: it does not say what was read; remove it to begin anew")
@@ -55,7 +55,7 @@ def _take_file(left: dict[str, list[Source]], record: Record, path: Path, again:
     return left[record[0]].pop(0)
 
 
-def _are_sound(stages: Any) -> bool:
+def _are_sound(stages: object) -> TypeGuard[list[list[Record]]]:
     return isinstance(stages, list) and all(
         isinstance(stage, list)
         and stage

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Unpack
 
 import typer
 
 from headwater.cli.support.failures import usage_error
+from headwater.cli.support.options import OptionRules, option
 
 CHECKPOINT_SECONDS = 30.0  # between checkpoints: little work is lost, and writing takes no noticeable share of the time
 
@@ -62,8 +63,8 @@ class FitOptions:
         return int(self.passes)
 
 
-def _cluster_option(flag: str, text: str, **more: Any) -> object:
-    return typer.Option(flag, help=text, rich_help_panel="Cluster", show_default=False, **more)
+def _cluster_option(flag: str, text: str, **rules: Unpack[OptionRules]) -> object:
+    return option(flag, text=text, panel="Cluster", **rules)
 
 
 @dataclass(frozen=True)

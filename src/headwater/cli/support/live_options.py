@@ -8,10 +8,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from headwater.cli.support.failures import usage_error
-from headwater.cli.support.options import split_names
+from headwater.cli.support.options import option, split_names
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
@@ -24,16 +22,12 @@ LISTS = ("sink", "alarm", "dead_letter")
 FURTHER = {"source": list, "follow": bool, "host": str, "port": int, "token_file": str, "certificate": str, "key_file": str}
 
 
-def _option(*flags: str, text: str, panel: str, **more: Any) -> object:
-    return typer.Option(*flags, help=text, rich_help_panel=panel, show_default=False, **more)
-
-
 @dataclass(frozen=True)
 class LiveMessages:
     """What is written to standard error."""
 
-    quiet: Annotated[bool, _option("--quiet", "-q", text="Write warnings alone to standard error.", panel="Messages")] = False
-    debug: Annotated[bool, _option("--debug", text="Show the traceback of an error.", panel="Messages")] = False
+    quiet: Annotated[bool, option("--quiet", "-q", text="Write warnings alone to standard error.", panel="Messages")] = False
+    debug: Annotated[bool, option("--debug", text="Show the traceback of an error.", panel="Messages")] = False
 
 
 WHAT, WHERE, STATE = "What it does", "Where answers go", "State"
@@ -43,40 +37,40 @@ WHAT, WHERE, STATE = "What it does", "Where answers go", "State"
 class LiveOptions:
     """What a live model does with its events. None, and no sinks, are what was not said."""
 
-    model: Annotated[str | None, _option("--model", "-m", text="Model file to begin with.", panel=WHAT)] = None
+    model: Annotated[str | None, option("--model", "-m", text="Model file to begin with.", panel=WHAT)] = None
     learn: Annotated[
         bool | None,
-        _option("--learn/--freeze", text="Whether to learn the events; by default they are only scored.", panel=WHAT),
+        option("--learn/--freeze", text="Whether to learn the events; by default they are only scored.", panel=WHAT),
     ] = None
     rate: Annotated[
-        float | None, _option("--rate", text="Share of usual events that may be called odd, such as 0.001.", panel=WHAT)
+        float | None, option("--rate", text="Share of usual events that may be called odd, such as 0.001.", panel=WHAT)
     ] = None
     fdr: Annotated[
-        float | None, _option("--fdr", text="Share of the events called odd that may be usual, such as 0.1.", panel=WHAT)
+        float | None, option("--fdr", text="Share of the events called odd that may be usual, such as 0.1.", panel=WHAT)
     ] = None
-    threshold: Annotated[float | None, _option("--threshold", text="Score below which an event is odd.", panel=WHAT)] = None
+    threshold: Annotated[float | None, option("--threshold", text="Score below which an event is odd.", panel=WHAT)] = None
     id: Annotated[
-        str | None, _option("--id", text="Field with an id: an event that comes twice is learned once.", panel=WHAT)
+        str | None, option("--id", text="Field with an id: an event that comes twice is learned once.", panel=WHAT)
     ] = None
     keep: Annotated[
-        list[str], _option("--keep", text="Fields to pass on to the answers: names, separated by commas.", panel=WHAT)
+        list[str], option("--keep", text="Fields to pass on to the answers: names, separated by commas.", panel=WHAT)
     ] = ()  # type: ignore[assignment]
     sink: Annotated[
-        list[str], _option("--sink", text="Where all answers go: -, csv:-, a file, or an address.", panel=WHERE)
+        list[str], option("--sink", text="Where all answers go: -, csv:-, a file, or an address.", panel=WHERE)
     ] = ()  # type: ignore[assignment]
-    alarm: Annotated[list[str], _option("--alarm", text="Where answers for odd events go.", panel=WHERE)] = ()  # type: ignore[assignment]
+    alarm: Annotated[list[str], option("--alarm", text="Where answers for odd events go.", panel=WHERE)] = ()  # type: ignore[assignment]
     dead_letter: Annotated[
-        list[str], _option("--dead-letter", text="Where events go that cannot be read, with the reason.", panel=WHERE)
+        list[str], option("--dead-letter", text="Where events go that cannot be read, with the reason.", panel=WHERE)
     ] = ()  # type: ignore[assignment]
     state: Annotated[
         Path | None,
-        _option("--state", text="Folder of snapshots and log. While learning: the name of the model, and .live.", panel=STATE),
+        option("--state", text="Folder of snapshots and log. While learning: the name of the model, and .live.", panel=STATE),
     ] = None
     snapshot_seconds: Annotated[
-        float | None, _option("--snapshot-seconds", text="Seconds between two snapshots (10).", panel=STATE, min=0.01)
+        float | None, option("--snapshot-seconds", text="Seconds between two snapshots (10).", panel=STATE, min=0.01)
     ] = None
-    output: Annotated[Path | None, _option("--output", "-o", text="Model file to write at the end.", panel=STATE)] = None
-    config: Annotated[str | None, _option("--config", text="File of TOML with these options, by their names.", panel=STATE)] = (
+    output: Annotated[Path | None, option("--output", "-o", text="Model file to write at the end.", panel=STATE)] = None
+    config: Annotated[str | None, option("--config", text="File of TOML with these options, by their names.", panel=STATE)] = (
         None
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 import typer
 
@@ -32,12 +32,25 @@ SCHEMA_OPTIONS = (
 )
 
 
-def _read_option(flag: str, text: str, **more: Any) -> object:
-    return typer.Option(flag, help=text, rich_help_panel="Reading data", show_default=False, **more)
+class OptionRules(TypedDict, total=False):
+    """What else an option of the command line may say of its value."""
+
+    metavar: str
+    min: float
+    max: float
+
+
+def option(*flags: str, text: str, panel: str, **rules: Unpack[OptionRules]) -> object:
+    """Return an option in a panel of the help."""
+    return typer.Option(*flags, help=text, rich_help_panel=panel, show_default=False, **rules)
+
+
+def _read_option(flag: str, text: str, **rules: Unpack[OptionRules]) -> object:
+    return option(flag, text=text, panel="Reading data", **rules)
 
 
 def _message_option(*flags: str, text: str) -> object:
-    return typer.Option(*flags, help=text, rich_help_panel="Messages", show_default=False)
+    return option(*flags, text=text, panel="Messages")
 
 
 @dataclass(frozen=True)

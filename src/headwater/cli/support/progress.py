@@ -7,13 +7,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from headwater.cli.support.failures import print_message
 from headwater.cli.support.options import MessageOptions
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress, ProgressColumn
 
     from headwater.distributed.progress import Step
     from headwater.io.stream import Stream
@@ -47,7 +47,7 @@ def progress_bar(
         def watch(rows: int, score: float | None = None, share: float | None = None, perplexity: float | None = None) -> None:
             seconds = max(time.monotonic() - began, 1e-9)
             at = rows if total is not None else (share or 0.0)
-            fields: dict[str, Any] = {
+            fields: Fields = {
                 "counted": f"{rows:,} {unit}",
                 "speed": f"{format_rate((rows - done) / seconds)} {unit}/s",
             }
@@ -77,7 +77,7 @@ def cluster_progress_bar(messages: MessageOptions, title: str) -> Iterator[Calla
                 shown.reset(task)
             seconds = max(time.monotonic() - began[1], 1e-9)
             round_of = f", round {step.round} of {step.rounds}" if step.rounds else ""
-            fields: dict[str, Any] = {"counted": f"{step.done:,} of {step.parts:,} parts, {step.rows:,} rows"}
+            fields: Fields = {"counted": f"{step.done:,} of {step.parts:,} parts, {step.rows:,} rows"}
             fields["speed"] = f"{format_rate(step.done / seconds)} parts/s" if step.done else ""
             if step.score is not None and math.isfinite(step.score):
                 fields["score"] = f"score {step.score:.3f}"
@@ -88,11 +88,19 @@ def cluster_progress_bar(messages: MessageOptions, title: str) -> Iterator[Calla
         yield watch
 
 
+class Fields(TypedDict, total=False):
+    """What a bar shows beside itself."""
+
+    counted: str
+    speed: str
+    score: str
+
+
 def _make_bar() -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns: list[Any] = [
+    columns: list[ProgressColumn] = [
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),

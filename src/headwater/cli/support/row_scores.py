@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.chunk import Chunk
+from headwater.core.values import Keywords
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator
@@ -37,7 +38,7 @@ class RowAnswers:
 
     def without_rows(self) -> RowAnswers:
         """Return the answers for an empty chunk."""
-        arrays: dict[str, Any] = {name: value[:0] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        arrays: Keywords = {name: value[:0] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
         return replace(self, **arrays)
 
     def __len__(self) -> int:
@@ -89,8 +90,9 @@ def _make_sequence_scorer(model: StreamingEstimator) -> Scorer:
 
 def _make_one_row(chunk: Chunk) -> Chunk:
     """Return a chunk of one row that any model accepts."""
-    beside: dict[str, Any] = {name: np.ones(1) for name in ("y", "sample_weight") if getattr(chunk, name) is not None}
-    return replace(chunk, X=np.ones((1, chunk.shape[1]), dtype=chunk.X.dtype), labels=None, key=None, **beside)
+    target, weight = (None if beside is None else np.ones(1) for beside in (chunk.y, chunk.sample_weight))
+    rows = np.ones((1, chunk.shape[1]), dtype=chunk.X.dtype)
+    return replace(chunk, X=rows, y=target, sample_weight=weight, labels=None, key=None)
 
 
 def _memberships(

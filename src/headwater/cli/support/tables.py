@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from headwater.cli.support.failures import usage_error
 from headwater.cli.support.options import MessageOptions, TableOptions
@@ -18,6 +18,7 @@ from headwater.cli.support.output_files import write_atomically
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from _typeshed import ReadableBuffer
 
     from headwater.core.values import AnyArray
 
@@ -113,9 +114,9 @@ class _TextOutput(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
-    def write(self, data: Any) -> int:
+    def write(self, data: ReadableBuffer) -> int:
         sys.stdout.write(bytes(data).decode())
-        return len(data)
+        return memoryview(data).nbytes
 
 
 class _Writer(Protocol):

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from headwater.live.events import Event
 from headwater.live.http import limits
 from headwater.live.http.limits import Guard, Limits, events_of, read_body
 from headwater.live.http.metrics import CONTENT_TYPE, Metrics
@@ -46,7 +47,7 @@ class Json(Response):
 
     media_type = "application/json"
 
-    def render(self, content: Any) -> bytes:
+    def render(self, content: object) -> bytes:
         """Return the bytes of a value."""
         return json.dumps(content, ensure_ascii=False, allow_nan=False, default=str).encode(errors="replace")
 
@@ -58,7 +59,7 @@ def make_app(service: Service, token: str | None = None, asked: Limits = Limits(
     metrics, pages = Metrics(service), _Pages(service, asked.pages)
     interface = describe_interface(__version__, service.engine.reader.columns, token is not None)
 
-    async def read_events(request: Request) -> list[Any]:
+    async def read_events(request: Request) -> list[Event]:
         body = await read_body(request, (*limits.JSON_TYPES, *LINES), asked.body_bytes, asked.body_seconds)
         lines = request.headers["content-type"].split(";")[0].strip().lower() in LINES
         if len(body) > PARSED_ON_LOOP_BYTES:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from headwater.live.traffic import LATENCY_BOUNDS
 
@@ -31,11 +31,11 @@ class Metrics:
         found: bytes = generate_latest(self._registry)
         return found
 
-    def describe(self) -> list[Any]:
+    def describe(self) -> list[Metric]:
         """Return nothing: all metrics are known when they are collected."""
         return []
 
-    def collect(self) -> Iterator[Any]:
+    def collect(self) -> Iterator[Metric]:
         """Yield all metrics."""
         service = self._service
         engine, learner, traffic = service.engine, service.engine.learner, service.traffic

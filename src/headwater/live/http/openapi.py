@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 SENTENCE = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}}}
 REFUSALS = {
@@ -19,7 +18,7 @@ REFUSALS = {
 }
 
 
-def describe_interface(version: str, columns: Sequence[str], token: bool) -> dict[str, Any]:
+def describe_interface(version: str, columns: Sequence[str], token: bool) -> dict[str, object]:
     """Return the description for a model with these columns."""
     row = {
         "type": "object",
@@ -71,7 +70,7 @@ def describe_interface(version: str, columns: Sequence[str], token: bool) -> dic
         "/ready": {"get": _operation("Whether events are taken", _json(state), (503,))},
         "/metrics": {"get": _operation("Metrics for Prometheus", _content({"text/plain": {"schema": {"type": "string"}}}), ())},
     }  # fmt: skip
-    security: dict[str, Any] = {"security": [{"token": []}]} if token else {}
+    security: dict[str, object] = {"security": [{"token": []}]} if token else {}
     schemes = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}} if token else {}
     return {
         "openapi": "3.1.0",
@@ -82,7 +81,7 @@ def describe_interface(version: str, columns: Sequence[str], token: bool) -> dic
     }
 
 
-def _answer() -> dict[str, Any]:
+def _answer() -> dict[str, object]:
     number = {"type": ["number", "null"]}
     return {
         "type": "object",
@@ -101,17 +100,17 @@ def _answer() -> dict[str, Any]:
     }
 
 
-def _json(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _json(schema: Mapping[str, object]) -> dict[str, object]:
     return _content({"application/json": {"schema": schema}})
 
 
-def _content(content: Mapping[str, Any]) -> dict[str, Any]:
+def _content(content: Mapping[str, object]) -> dict[str, object]:
     return {"description": "What was asked for", "content": content}
 
 
 def _operation(
-    about: str, found: Mapping[str, Any], refusals: Sequence[int], body: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+    about: str, found: Mapping[str, object], refusals: Sequence[int], body: Mapping[str, object] | None = None
+) -> dict[str, object]:
     refused = {
         str(status): {
             "description": REFUSALS[status],

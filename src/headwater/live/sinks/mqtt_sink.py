@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import paho.mqtt.client as mqtt
+from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
 from headwater.live.backoff import Backoff
@@ -45,13 +45,15 @@ class MqttSink(Sink):
         self._changed = threading.Condition()
         self._open = False
 
-    def _note(self, client: mqtt.Client, data: Any, flags: Any, reason: ReasonCode, properties: Any) -> None:
+    def _note(
+        self, client: mqtt.Client, data: object, flags: mqtt.ConnectFlags, reason: ReasonCode, properties: Properties | None
+    ) -> None:
         if reason.is_failure:
             self._connection.note(reason)
         else:
             self._backoff.succeeded()
 
-    def _count(self, client: mqtt.Client, data: Any, mid: int, reason: ReasonCode, properties: Any) -> None:
+    def _count(self, client: mqtt.Client, data: object, mid: int, reason: ReasonCode, properties: Properties | None) -> None:
         if reason.is_failure:
             self._connection.failure = f"{self._connection.name} does not take answers: {reason}"
         with self._changed:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import queue
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
 
 import paho.mqtt.client as mqtt
+from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
@@ -48,20 +48,24 @@ class MqttTopic(Source):
 
     # On the thread of the connection
 
-    def _subscribe(self, client: mqtt.Client, data: Any, flags: Any, reason: ReasonCode, properties: Any) -> None:
+    def _subscribe(
+        self, client: mqtt.Client, data: object, flags: mqtt.ConnectFlags, reason: ReasonCode, properties: Properties | None
+    ) -> None:
         if reason.is_failure:
             self._open().note(reason)
             return
         client.subscribe(self._topic, options=SubscribeOptions(qos=1))
 
-    def _check_subscription(self, client: mqtt.Client, data: Any, mid: int, reasons: Any, properties: Any) -> None:
+    def _check_subscription(
+        self, client: mqtt.Client, data: object, mid: int, reasons: list[ReasonCode], properties: Properties | None
+    ) -> None:
         for reason in reasons:
             if reason.is_failure:
                 self._open().failure = f"{self.name} cannot be read: {reason}"
                 return
         self._backoff.succeeded()
 
-    def _take(self, client: mqtt.Client, data: Any, message: mqtt.MQTTMessage) -> None:
+    def _take(self, client: mqtt.Client, data: object, message: mqtt.MQTTMessage) -> None:
         while not self._closed:  # while it waits, nothing is read from the connection
             try:
                 self._inbox.put(message, timeout=0.2)

@@ -100,7 +100,7 @@ class RedisStream(Source):
         if deleted:
             self._told = last_deleted
 
-    def _events(self, entries: Sequence[Any]) -> list[Event]:
+    def _events(self, entries: Sequence[tuple[bytes, Mapping[bytes, bytes]]]) -> list[Event]:
         found = [_event(fields) for _, fields in entries]
         self._after, self._read = entries[-1][0].decode(), self._read + len(entries)
         return [*found[:-1], found[-1]._replace(place=(PART, [self._after, self._read]))]
