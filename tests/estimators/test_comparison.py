@@ -48,6 +48,45 @@ def test_components_that_came_and_went():
     assert grown.divergence_back > 1.0 and "New: " in str(grown)
 
 
+def test_a_column_that_moved_everywhere_is_named_and_the_others_match():
+    def columns(seed, shift):
+        rng = np.random.default_rng(seed)
+        kind = rng.choice(3, size=1500, p=[0.5, 0.3, 0.2])
+        rows = np.array([[0.0, 0.0, 5.0, 1.0], [6.0, 0.0, 0.0, 1.0], [0.0, 6.0, 0.0, -6.0]])[kind] + rng.normal(size=(1500, 4))
+        return rows + shift * np.eye(4)[2]
+
+    found = hw.compare_models(fitted(columns(0, 0.0)), fitted(columns(1, 30.0)))
+    assert found.moved == ("x2",) and len(found.components) == 3 and not found.lost and not found.new
+    for one in found.components:
+        assert one.changes[0].name == "x2" and np.isclose(one.changes[0].after - one.changes[0].before, 30.0, atol=0.3)
+        assert one.divergence > 100.0
+    assert "Moved: x2; components are matched by the other columns" in str(found)
+    assert json.loads(json.dumps(found.to_dict()))["moved"] == ["x2"]
+    diagonal = [hw.GaussianMixture(3, covariance_type="diag", random_state=0).fit(columns(0, shift)) for shift in (0.0, -9.0)]
+    assert hw.compare_models(*diagonal).moved == ("x2",)
+    counts = [hw.PoissonMixture(3, random_state=0).fit(np.abs(np.round(9 + columns(0, shift)))) for shift in (0.0, 60.0)]
+    assert hw.compare_models(*counts).moved == ("x2",)
+    assert not hw.compare_models(fitted(columns(0, 0.0)), fitted(columns(1, 0.0))).moved
+
+
+def test_a_column_of_a_table_that_moved_is_named():
+    rng = np.random.default_rng(3)
+
+    def table(shift, n=1500):
+        kind = rng.random(n) < 0.4
+        color = np.where(rng.random(n) < np.where(kind, 0.9, 0.1), "red", "green")
+        numbers = {"size": rng.normal(6.0 * kind, 1.0), "price": rng.normal(shift - 4.0 * kind, 1.0)}
+        return pd.DataFrame({**numbers, "color": color})
+
+    found = hw.compare_models(*(hw.MixedMixture(2, random_state=0).fit(table(shift)) for shift in (0.0, 7.0)))
+    assert found.moved == ("price",) and len(found.components) == 2
+
+
+def test_one_component_that_moved_is_not_a_column_that_moved():
+    found = hw.compare_models(fitted(week(0)), fitted(week(1) + 11.0 * (week(1)[:, 1:] > 4.5) * [0.0, 1.0]))
+    assert not found.moved and len(found.lost) == 1 and len(found.new) == 1
+
+
 def test_divergences_of_one_component_are_those_of_the_formula():
     rng = np.random.default_rng(2)
     a, b = fitted(rng.normal(size=(2000, 2)), 1), fitted(rng.normal(0.5, 1.0, size=(2000, 2)), 1)

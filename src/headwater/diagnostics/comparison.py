@@ -55,6 +55,8 @@ class Comparison:
         Of these, by the number of rows drawn.
     names_before, names_after : tuple of str
         Names of the components, where they were given (`names_`).
+    moved : tuple of str
+        Columns that have moved in most components, so that components were matched by the others.
 
     Examples
     --------
@@ -76,6 +78,7 @@ class Comparison:
     standard_error_back: float
     names_before: tuple[str, ...] = ()
     names_after: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
 
     @property
     def changed(self) -> tuple[ComponentChange, ...]:
@@ -111,6 +114,8 @@ class Comparison:
             f"Divergence: {self.divergence:.3f} nats a row (± {self.standard_error:.3f}), "
             f"back {self.divergence_back:.3f} (± {self.standard_error_back:.3f})."
         ]
+        if self.moved:
+            notes.append(f"Moved: {', '.join(map(printable, self.moved))}; components are matched by the other columns.")
         if self.lost:
             notes.append(f"Lost: {', '.join(_label(k, self.names_before) for k in self.lost)} of the first model.")
         if self.new:

@@ -5,29 +5,28 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.statistics import Array
 from headwater.diagnostics.comparison import Change, Comparison, ComponentChange
+from headwater.diagnostics.component_description import column_names
+from headwater.estimators.component_matching import match_components
 from headwater.estimators.component_names import shown_names
 from headwater.estimators.family_mixture import FamilyMixture
 from headwater.estimators.gaussian_mixture import GaussianMixture
 from headwater.estimators.mixture import MixtureEstimator
 
-COMPONENT_ROWS = 512  # drawn from each component, to tell how far it is from those of the other model
 MODEL_ROWS = 20_000  # drawn from each model, for the divergence of the whole
 Moments: TypeAlias = tuple[list[str], Array, Array, Array]
-
-APART = 2.0  # nats a row; components that are farther apart than two standard deviations of one column are others
 
 
 def compare_models(before: MixtureEstimator, after: MixtureEstimator) -> Comparison:
     """Compare two mixtures of the same columns: last week's model and this week's, or models of two places.
 
     Components are matched so that the sum of their divergences is least. A component whose density is more than two nats a row
-    from its counterpart, about two standard deviations of one column, is lost, and the counterpart is new. Standard errors are
-    those of two samples of independent rows.
+    from its counterpart, about two standard deviations of one column, is lost, and the counterpart is new. Where a column has
+    moved in most components, as when a sensor drifts or a unit changes, components are matched by the other columns, and the
+    column is named. Standard errors are those of two samples of independent rows.
 
     Parameters
     ----------
@@ -62,12 +61,10 @@ def compare_models(before: MixtureEstimator, after: MixtureEstimator) -> Compari
     if before.n_features_in_ != after.n_features_in_:
         raise ValueError(f"models must have one width, got {before.n_features_in_} and {after.n_features_in_} columns")
     first, second = before._aligned_models([before, after])
-    apart = np.maximum(0.5 * (_excess(first, second) + _excess(second, first).T), 0.0)  # which draws may put below 0
-    ones, others = linear_sum_assignment(np.minimum(apart, 1e3))
-    pairs = [(int(k), int(j)) for k, j in zip(ones, others, strict=True) if apart[k, j] <= APART]
-    pairs.sort(key=lambda pair: -first.weights_[pair[0]])
-    one, two = _moments(first), _moments(second)
-    components = tuple(_compare(first, second, one, two, k, j, float(apart[k, j])) for k, j in pairs)
+    matching = match_components(first, second)
+    pairs, one, two = matching.pairs, _moments(first), _moments(second)
+    components = tuple(_compare(first, second, one, two, k, j, float(matching.apart[k, j])) for k, j in pairs)
+    columns = column_names(first, first.n_features_in_)
     names = tuple(tuple(shown_names(model) or ()) for model in (first, second))
     forth, back = _whole(first, second), _whole(second, first)
     return Comparison(
@@ -75,7 +72,9 @@ def compare_models(before: MixtureEstimator, after: MixtureEstimator) -> Compari
         tuple(sorted(set(range(len(first.weights_))) - {k for k, _ in pairs})),
         tuple(sorted(set(range(len(second.weights_))) - {j for _, j in pairs})),
         *(forth[0], back[0], forth[1], back[1]),
-        *names,
+        names[0],
+        names[1],
+        tuple(columns[column] for column in matching.hidden),
     )
 
 
@@ -100,17 +99,6 @@ def _compare(
     )
     weight = Change("weight", *shares, (shares[1] - shares[0]) / max(spread, 1e-300) ** 0.5)
     return ComponentChange(k, j, weight, apart, changes)
-
-
-def _excess(own: MixtureEstimator, other: MixtureEstimator) -> Array:
-    """Kullback-Leibler divergences (K, J) of the components of another model from those of this one, by rows drawn."""
-    k = len(own.weights_)
-    components = np.repeat(np.arange(k), COMPONENT_ROWS)
-    parameters, family = own._read().parameters.components, own._model.family
-    rows = family.sample(parameters, components, np.random.default_rng(0))
-    expected = family.log_densities(parameters, rows)[np.arange(len(rows)), components]
-    found = expected[:, None] - other._model.family.log_densities(other._read().parameters.components, rows)
-    return np.asarray(found.reshape(k, COMPONENT_ROWS, -1).mean(axis=1))
 
 
 def _whole(own: MixtureEstimator, other: MixtureEstimator) -> tuple[float, float]:
