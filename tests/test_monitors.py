@@ -131,6 +131,35 @@ def test_scores_are_put_together_in_the_same_way_in_any_cut():
     assert repr(found[0]) == "History(30,000 rows, 30,000 scored, 234 points)"
 
 
+def test_rows_that_were_next_to_impossible_are_told_apart():
+    scores = np.random.default_rng(0).normal(-5.0, 1.0, 3000)
+    usual = History().after(scores, 0, 3000)
+    assert usual.late_parts[3] == 0.0 and np.isnan(usual.late_parts[2])
+    assert usual.late_parts[0] == pytest.approx(usual.usual[0] @ usual.usual[1] / usual.usual[1].sum())
+    scores[2000:2300] -= 1e13
+    found = History().after(scores, 0, 3000)
+    score, rows, impossible, lost = found.late_parts
+    assert score == pytest.approx(-5.0, abs=0.2) and lost == pytest.approx(300.0, abs=3.0)
+    assert rows + lost == found.usual[1].sum() and impossible == pytest.approx(-1e13, rel=1e-6)
+    assert found.late_score < -1e12
+    assert np.isnan(History().late_parts[0]) and History().late_parts[1::2] == (0.0, 0.0)
+
+
+def test_a_score_that_a_few_rows_spoil_is_explained(tmp_path, capsys):
+    from headwater.cli import main
+
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(6000, 2))
+    table[:4000, 1] = 0.0  # a column that has one value for long
+    np.savetxt(tmp_path / "d.csv", table, delimiter=",", header="a,b", comments="")
+    assert main(["fit", "mixed", str(tmp_path / "d.csv"), "-k", "2", "-o", str(tmp_path / "m.hw"), "-q"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "next to impossible, as where a column that has had one value takes others" in said
+    assert main(["inspect", str(tmp_path / "m.hw"), "--json"]) == 0
+    held = json.loads(capsys.readouterr().out)["held_out"]
+    assert held["usual_score"] > -20.0 > held["impossible_score"] and held["impossible_rows"] + held["usual_rows"] > 1000
+
+
 def test_a_threshold_is_a_quantile_of_late_scores():
     rng, history, scores = np.random.default_rng(0), History(), []
     for _ in range(100):

@@ -28,6 +28,9 @@ def inspect(model: ModelFile, messages: MessageOptions) -> None:
         if history is not None:
             each = {"perplexity": history.late_perplexity} if type(learned)._traits.measure else {}
             held_out = {"score": history.late_score, "rows": history.late_scored, **each}
+            if not each and history.late_parts[3]:
+                names = ("usual_score", "usual_rows", "impossible_score", "impossible_rows")
+                held_out |= dict(zip(names, history.late_parts, strict=True))
         health = learned.health_.to_dict()
         print_json({**learned.describe().to_dict(), "health": health, "held_out": held_out, "commands": commands})
         return

@@ -16,6 +16,7 @@ from headwater.diagnostics.score_window import Window, add_scores, quantile
 FIRST_SPACING = 64  # rows from one point to the next, to begin with
 POINT_LIMIT = 256  # points of a history
 WEIGHT_LIMIT = 32  # components whose weights are kept
+IMPOSSIBLE = 1e4  # nats below the best late rows: as far as 140 standard deviations of one column
 SCORE_LIMIT = 1e250  # of a score, so that sums of them are numbers
 
 
@@ -143,6 +144,20 @@ class History:
         order = np.argsort(scores, kind="stable")
         return scores[order], rows[order]
 
+    @property
+    def late_parts(self) -> tuple[float, float, float, float]:
+        """Mean score and number of late rows, and those of late rows that were next to impossible before they were learned.
+
+        One such row among many makes the mean of all say nothing: a column that had held one value takes another. Rows are next
+        to impossible if they score 10,000 nats less than the best tenth, or ten times as far from 0.
+        """
+        scores, rows = self.usual
+        high = quantile(scores, rows, 0.9)
+        far = scores < high - max(IMPOSSIBLE, 10.0 * abs(high))
+        near, kept = _mean(scores[~far], rows[~far])
+        impossible, lost = _mean(scores[far], rows[far])
+        return near, kept, impossible, lost
+
     def threshold(self, rate: float) -> float:
         """Return the score below which this share of late rows fell, before they were learned: an anomaly threshold.
 
@@ -240,6 +255,11 @@ class History:
             return read_history(found)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"this is no history of a stream that can be read: {error}") from error
+
+
+def _mean(scores: Array, rows: Array) -> tuple[float, float]:
+    number = float(rows.sum())
+    return (float(scores @ (rows / number)) if number else math.nan), number
 
 
 def perplexity(score: float, size: float) -> float:

@@ -37,11 +37,7 @@ def print_description(model: StreamingEstimator) -> None:
         print(f"  {fact.name}: {_format_interval(fact.value, fact.low, fact.high)}")
     history = getattr(model, "history_", None)
     if history is not None and history.late_scored:
-        score = f"{history.late_score:.4g} nats{_format_perplexity(model, history)}"
-        print(
-            f"Held-out score: {score}, the mean of {history.late_scored:,} {described.unit} in the last half of the stream, "
-            f"each scored before it was learned."
-        )
+        print(_held_out_sentence(model, history, described.unit))
     health = model.health_
     known = {finding.sentence for finding in health.findings}
     for note in described.notes:
@@ -50,6 +46,23 @@ def print_description(model: StreamingEstimator) -> None:
     print(f"Health: {health.verdict}.")
     for line in health.lines():
         print(replace_control_characters(f"  {to_command_line_words(line)}"))
+
+
+def _held_out_sentence(model: StreamingEstimator, history: History, unit: str) -> str:
+    """Say how late rows scored; those that were next to impossible are told apart, since the mean of all says nothing then."""
+    if not model._traits.measure:
+        score, rows, impossible, lost = history.late_parts
+        if lost:
+            return (
+                f"Held-out score: {score:.4g} nats, the mean of {rows:,.0f} {unit} late in the stream, each scored before it "
+                f"was learned. {lost:,.0f} more scored {impossible:.3g} on average: by what was known they were next to "
+                f"impossible, as where a column that has had one value takes others."
+            )
+    score_text = f"{history.late_score:.4g} nats{_format_perplexity(model, history)}"
+    return (
+        f"Held-out score: {score_text}, the mean of {history.late_scored:,} {unit} in the last half of the stream, "
+        f"each scored before it was learned."
+    )
 
 
 def _format_values(component: Component) -> str:
