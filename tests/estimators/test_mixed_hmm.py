@@ -1,6 +1,8 @@
 """MixedHMM: against plain densities and enumeration, on tables with words, and sentences."""
 
+import os
 from itertools import pairwise, product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 import headwater as hw
+from headwater.estimators.model_file import pack, unpack
 
 COLUMNS = {"errors": "poisson"}
 
@@ -133,3 +136,49 @@ def test_emissions_are_not_asked_for_as_a_start(letters):
     model = hw.MixedHMM(2, columns=COLUMNS, random_state=0).fit(log_book(200))
     with pytest.raises(ValueError, match="init_params must name 'e', since emissions cannot be set by hand"):
         model.set_params(init_params=letters).fit(log_book(200))
+
+
+def whole_numbers(rows=500, seed=0):
+    rng = np.random.default_rng(seed)
+    hot = np.arange(rows) // 50 % 2
+    return pd.DataFrame({"many": rng.poisson(3.0 + 8.0 * hot), "few": rng.poisson(0.5, rows), "heat": rng.normal(20.0 * hot)})
+
+
+def least_variances(model):
+    return np.diagonal(model.covariances_, axis1=1, axis2=2).min(axis=0)
+
+
+def test_whole_numbers_make_no_thin_state(tmp_path):
+    X = whole_numbers()
+    held, free = (hw.MixedHMM(4, resolution=steps, random_state=0).fit(X) for steps in ("auto", None))
+    assert held.resolution_ == {"many": 1.0, "few": 1.0, "heat": 0.0}
+    assert (least_variances(held)[:2] > 0.999 / 12.0).all()
+    assert least_variances(free)[1] < 1e-3 and free.score(X) > held.score(X) + 500.0  # which only reflects the floor
+    assert free.resolution_["few"] == 0.0
+    base = hw.MixedHMM(2, warm_up=150, random_state=0).partial_fit(X)
+    coarse = hw.MixedHMM(2, warm_up=150, random_state=0).partial_fit(X.assign(many=X["many"] // 2 * 2))
+    assert hw.merge([base, coarse]).resolution_ == {"many": 2.0, "few": 1.0, "heat": 0.0}
+    merged = hw.merge([base.branch().partial_fit(whole_numbers(200, seed)) for seed in (1, 2)])
+    merged.save(tmp_path / "whole.hw")
+    again = hw.load(tmp_path / "whole.hw")
+    assert again.resolution_ == held.resolution_ and again.score(X) == merged.score(X)
+    with pytest.raises(ValueError, match="resolution must be one number, or one for each of 3 columns, got shape"):
+        hw.MixedHMM(2, resolution=[1.0, 1.0]).fit(X)
+
+
+def test_files_from_before_there_were_resolutions_are_read():
+    X = whole_numbers()
+    free = hw.MixedHMM(2, resolution=None, random_state=0).fit(X)
+    header, arrays = pack(free)
+    del header["parameters"]["resolution"]
+    again = unpack(header, arrays, {})
+    assert again.resolution is None and again.score(X) == free.score(X)
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not os.environ.get("HEADWATER_DATA"), reason="HEADWATER_DATA names no directory")
+def test_numbers_of_states_are_found_on_counts_of_years():
+    X = pd.read_csv(Path(os.environ["HEADWATER_DATA"]) / "earthquakes" / "earthquakes.csv.gz")
+    found = hw.MixedHMM("auto", random_state=0).fit(X[["count"]])
+    assert found.n_components_ <= 8
+    assert (least_variances(found) > 0.999 / 12.0).all()

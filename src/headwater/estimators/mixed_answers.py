@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from headwater.core.statistics import Array
-from headwater.estimators.calls import reads
-from headwater.estimators.column_kinds import CATEGORICAL, GAUSSIAN
+from headwater.estimators.column_kinds import CATEGORICAL
 from headwater.estimators.mixed_attributes import MixedAttributes
-from headwater.estimators.rounded_columns import known_prior, prior_steps
+from headwater.estimators.rounded_columns import known_prior
 from headwater.estimators.skewed_columns import value_names
 from headwater.estimators.table_mixture import BeliefBlock, TableMixture
 from headwater.families.family import AnyFamily
@@ -27,17 +25,8 @@ class MixedAnswers(MixedAttributes, TableMixture):
         return self._components
 
     @property
-    @reads
-    def resolution_(self) -> dict[str, float]:
-        """Step of each of the numbers, 0 where there is none."""
-        steps, names = self._steps(), self._names_of(GAUSSIAN)
-        return dict.fromkeys(names, 0.0) if steps is None else dict(zip(names, steps.tolist(), strict=True))
-
-    def _steps(self) -> Array | None:
-        """The steps of the numbers in their own units; None if there are no numbers, or none were asked for."""
-        family, prior = cast(Product, self._component_family), cast(ProductPrior, known_prior(self))
-        own = (one for block, one in zip(family.blocks, prior.blocks, strict=True) if block.name == GAUSSIAN)
-        return prior_steps(next(own, None))
+    def _column_prior(self) -> ProductPrior:
+        return cast(ProductPrior, known_prior(self))
 
     def _belief_blocks(self, prior: Any, totals: Any) -> list[BeliefBlock]:
         blocks = cast(Product, self._component_family).blocks

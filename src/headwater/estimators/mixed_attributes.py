@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from headwater.core.statistics import Array
 from headwater.estimators.calls import reads
 from headwater.estimators.column_kinds import CATEGORICAL, GAUSSIAN, POISSON
+from headwater.estimators.rounded_columns import prior_steps
 from headwater.estimators.skewed_columns import column_values, skewed_indicators
 from headwater.estimators.table_input import TableInput
 from headwater.estimators.table_mixture import category_indicators, indicators
@@ -20,7 +21,7 @@ from headwater.families.family import AnyFamily
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_parameters import column_variances
 from headwater.families.poisson import PoissonParameters
-from headwater.families.product import Block, Product
+from headwater.families.product import Block, Product, ProductPrior
 
 
 class MixedAttributes(TableInput):
@@ -35,6 +36,11 @@ class MixedAttributes(TableInput):
     @abstractmethod
     def _column_parameters(self) -> Any:
         """The parameters of the blocks."""
+
+    @property
+    @abstractmethod
+    def _column_prior(self) -> ProductPrior:
+        """The priors of the blocks."""
 
     # What was learned
 
@@ -58,6 +64,13 @@ class MixedAttributes(TableInput):
         """Covariances of the numbers in each component."""
         found = self._block(GAUSSIAN)
         return np.empty((self.n_components_, 0, 0)) if found is None else found[0].covariances(found[1])
+
+    @property
+    @reads
+    def resolution_(self) -> dict[str, float]:
+        """Step of each of the numbers, 0 where there is none."""
+        steps, names = self._steps(), self._names_of(GAUSSIAN)
+        return dict.fromkeys(names, 0.0) if steps is None else dict(zip(names, steps.tolist(), strict=True))
 
     @property
     @reads
@@ -114,6 +127,11 @@ class MixedAttributes(TableInput):
             else:
                 found += skewed_indicators(parameters, names)
         return found
+
+    def _steps(self) -> Array | None:
+        """The steps of the numbers in their own units; None if there are no numbers, or none were asked for."""
+        blocks = zip(cast(Product, self._column_family).blocks, self._column_prior.blocks, strict=True)
+        return prior_steps(next((one for block, one in blocks if block.name == GAUSSIAN), None))
 
     def _blocks(self) -> list[tuple[Block, Any]]:
         family = cast(Product, self._column_family)

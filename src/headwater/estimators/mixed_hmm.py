@@ -29,9 +29,10 @@ from headwater.estimators.mixed_family import column_product, known_levels
 from headwater.estimators.table_forecast import TableForecast
 from headwater.estimators.table_schema import EncodedChunk, TableSchema, one_row_columns, split_table
 from headwater.estimators.traits import Taken
+from headwater.families.column_steps import check_resolution
 from headwater.families.family import AnyFamily
 from headwater.families.gaussian import Gaussian
-from headwater.families.product import Product
+from headwater.families.product import Product, ProductPrior
 from headwater.models.chain_records import ChainParameters
 from headwater.models.forecasting import FamilyRows, RowForecast, StateForecast
 
@@ -59,6 +60,9 @@ class MixedHMM(MixedAttributes, FamilyHMM):
         Covariance of the numbers.
     reg_covar : float, default=1e-6
         Added to the variances of the numbers.
+    resolution : 'auto', None, float or array-like of shape (n_numbers,), default='auto'
+        The step that each of the numbers is rounded to, as of `GaussianMixture`. 'auto' finds it on the rows of the warm-up:
+        whole numbers make no state thinner than their step.
     max_categories : int, default=256
         Most categories of a column.
     prior_weight : float, default=1.0
@@ -104,6 +108,8 @@ class MixedHMM(MixedAttributes, FamilyHMM):
         What was learned of the chain. They may be set before learning.
     columns_ : dict
         What each column is, by its name.
+    resolution_ : dict of float
+        Step of each of the numbers, 0 where there is none.
     means_, covariances_ : ndarray
         Of the numbers, in the order of `columns_`.
     rates_, probabilities_, column_parameters_, categories_ : dict
@@ -139,6 +145,7 @@ class MixedHMM(MixedAttributes, FamilyHMM):
         "columns": [StrOptions({"auto"}), dict],
         "covariance_type": [StrOptions({"full", "tied", "diag", "spherical"})],
         "reg_covar": [Interval(numbers.Real, 0.0, None, closed="left")],
+        "resolution": [None, StrOptions({"auto"}), Interval(numbers.Real, 0.0, None, closed="left"), "array-like"],
         "max_categories": [Interval(numbers.Integral, 2, 65536, closed="both")],
         "prior_weight": [Interval(numbers.Real, 0.0, None, closed="neither")],
     }
@@ -147,13 +154,15 @@ class MixedHMM(MixedAttributes, FamilyHMM):
         FamilyHMM._traits,
         takes_tables=True,
         shape_parameters=(*FamilyHMM._traits.shape_parameters, "columns", "covariance_type", "max_categories"),
-        prior_parameters=(*FamilyHMM._traits.prior_parameters, "prior_weight"),
+        prior_parameters=(*FamilyHMM._traits.prior_parameters, "prior_weight", "resolution"),
+        before=(("resolution", None),),
         floor_parameters=("reg_covar",),
         merge_parameters=(
             *FamilyHMM._traits.merge_parameters,
             "columns",
             "covariance_type",
             "reg_covar",
+            "resolution",
             "max_categories",
             "prior_weight",
         ),
@@ -170,6 +179,7 @@ class MixedHMM(MixedAttributes, FamilyHMM):
         columns: Literal["auto"] | dict[object, str] = "auto",
         covariance_type: str = "full",
         reg_covar: float = 1e-6,
+        resolution: Values = "auto",
         max_categories: int = 256,
         prior_weight: float = 1.0,
         startprob_prior: Values = None,
@@ -210,6 +220,7 @@ class MixedHMM(MixedAttributes, FamilyHMM):
         self.columns = columns
         self.covariance_type = covariance_type
         self.reg_covar = reg_covar
+        self.resolution = resolution
         self.max_categories = max_categories
         self.prior_weight = prior_weight
 
@@ -236,7 +247,8 @@ class MixedHMM(MixedAttributes, FamilyHMM):
 
     def _family(self, width: int) -> Product:
         schema = self.__dict__.get("_schema") or TableSchema.of((GAUSSIAN,) * width)
-        gaussian = Gaussian(self.n_components, self.covariance_type, self.reg_covar)
+        resolution = check_resolution(self.resolution, schema.kinds.count(GAUSSIAN))
+        gaussian = Gaussian(self.n_components, self.covariance_type, self.reg_covar, resolution=resolution)
         return column_product(schema, width, gaussian, self._capacity, self.prior_weight)
 
     def _known_sizes(self, learner: Learner) -> tuple[int, ...]:
@@ -250,6 +262,10 @@ class MixedHMM(MixedAttributes, FamilyHMM):
     @property
     def _column_parameters(self) -> Any:
         return self._emissions
+
+    @property
+    def _column_prior(self) -> ProductPrior:
+        return cast(ProductPrior, self._read().belief[0].emissions)
 
     def _moments(self) -> tuple[Array, Array]:
         found = self._indicators()

@@ -112,6 +112,7 @@ def unpack(header: dict[str, object], arrays: dict[str, AnyArray], functions: Ma
         for name, tree in reader.expect(header.get("learned_with"), dict, "learned_with").items()
         if name in names
     }
+    parameters = {**dict(kind._traits.before), **parameters}
     model = kind(**{**parameters, **changed})
     most = MOST_UNSEEN + sum(array.size for array in arrays.values())
     if isinstance(getattr(model, "n_components", 1), int) and getattr(model, "n_components", 1) > most:

@@ -18,6 +18,7 @@ class Traits:
     prior_parameters: tuple[str, ...] = ()  # of which the start makes the prior, so that they cannot change after it
     floor_parameters: tuple[str, ...] = ()  # least variances, part of the prior of a stream; passes of `fit` take new ones
     given_start: tuple[str, ...] = ()  # parameters that hold something for every component
+    before: tuple[tuple[str, object], ...] = ()  # parameters that older model files lack, and what they were then
     answers: tuple[str, ...] = ()  # arrays that a model file shows to readers without headwater
 
     least_components: int = 1  # the smallest number that n_components="auto" tries

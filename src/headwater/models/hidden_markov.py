@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias, cast
@@ -157,6 +157,11 @@ class HiddenMarkov(Smoother):
         return 0.0
 
     # Merging
+
+    def common_prior(self, priors: Sequence[ChainPrior]) -> ChainPrior:
+        """Return the prior of models that are merged: that of the first, but for what their families hold in common."""
+        emissions = self.family.common_prior([prior.emissions for prior in priors])
+        return priors[0] if emissions is priors[0].emissions else replace(priors[0], emissions=emissions)
 
     def move_to_prior(self, prior: ChainPrior, own: ChainPrior, statistics: ChainStatistics) -> ChainStatistics:
         """Return statistics that were gathered under the prior `own` about the origin of another."""
