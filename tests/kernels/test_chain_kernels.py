@@ -20,8 +20,9 @@ from headwater.kernels.chain_logs import run_log_filter
 from headwater.kernels.chains import best_path, condition, run_filter, smooth
 from headwater.kernels.mixture import TINY
 from headwater.models.chain_records import Carry, ChainParameters
-from headwater.models.chain_underflow import Filtered, filter_in_logs, may_lose, smooth_filtered
+from headwater.models.chain_underflow import Filtered, may_lose
 from headwater.models.hidden_markov import HiddenMarkov
+from headwater.models.passages import ANY
 
 NO_LOGS = np.empty((0, 0))
 SOME_ZEROS = np.array([[0.7, 0.3, 0.0], [0.0, 0.6, 0.4], [0.5, 0.0, 0.5]])
@@ -124,11 +125,11 @@ def check_filter_and_smoother(start, transitions, logs, comes_back=False):
     found = Filtered(*filtered(start, transitions, logs, in_logs=needs_logs(start, transitions, logs)), None)
     chain, edges, known = ChainParameters(start, transitions, None), np.array([0, 6]), np.zeros(1, dtype=bool)
     if may_lose(chain, found.shares, found.ahead):
-        found = filter_in_logs(chain, logs, edges, known, np.zeros((1, K)), found)
+        found = ANY.filter_in_logs(chain, logs, edges, known, np.zeros((1, K)), found)
     assert (found.logs is not None) == comes_back
     np.testing.assert_allclose(found.scores.sum(), wanted.score, rtol=1e-13)
     first, steps, shares = np.zeros(K), np.zeros((K, K)), found.shares
-    smooth_filtered(found, chain, edges, known, np.zeros((1, K)), np.array([6]), first, steps)
+    ANY.smooth(found, chain, edges, known, np.zeros((1, K)), np.array([6]), first, steps)
     np.testing.assert_allclose(shares, wanted.states, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(steps * transitions, wanted.steps, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(first, wanted.first, rtol=1e-9, atol=1e-12)
@@ -159,14 +160,14 @@ def test_the_filter_and_the_smoother_in_logarithms_are_those_in_plain_numbers(kn
     given, known = np.array([[0.5, 0.3, 0.2], [0.0, 0.0, 0.0]]), np.array([known, False])
     chain, number, both = ChainParameters(start, transitions, None), np.array([counted, 4]), []
     plain = Filtered(*filtered(start, transitions, logs, edges, known, given.copy()), None)
-    in_logs = filter_in_logs(chain, logs, edges, known, given.copy(), plain._replace(shares=np.zeros((10, K))))
+    in_logs = ANY.filter_in_logs(chain, logs, edges, known, given.copy(), plain._replace(shares=np.zeros((10, K))))
     assert plain.logs is None and in_logs.logs is not None
     np.testing.assert_allclose(in_logs.shares, plain.shares, rtol=1e-11)
     np.testing.assert_allclose(in_logs.ahead, plain.ahead, rtol=1e-11)
     np.testing.assert_allclose(in_logs.scores, plain.scores, rtol=1e-11, atol=1e-13)
     for found in (plain, in_logs):
         filters, first, steps = given.copy(), np.zeros(K), np.zeros((K, K))
-        smooth_filtered(found, chain, edges, known, filters, number, first, steps)
+        ANY.smooth(found, chain, edges, known, filters, number, first, steps)
         both.append((found.shares, filters, first, steps * transitions))
     for one, other in zip(*both, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-15)

@@ -26,6 +26,27 @@ def log_sum(terms):
     return peak + math.log(total)
 
 
+@helper
+def condition_logs(ahead, logs, terms, filtered):
+    """Fill the logarithms of the states given one more row, from those before it; returns its log-score."""
+    n_states = ahead.size
+    peak = LOWEST  # taken off first: beside a huge log-density, what states differ by would be rounded away
+    for j in range(n_states):
+        if ahead[j] > LOWEST:
+            peak = max(peak, logs[j])
+    top = -np.inf
+    for j in range(n_states):
+        terms[j] = ahead[j] + (logs[j] - peak)
+        top = max(top, terms[j])
+    possible = peak + top > LOWEST
+    for j in range(n_states):
+        terms[j] -= top
+    rest = log_sum(terms)
+    for j in range(n_states):
+        filtered[j] = terms[j] - rest if possible else ahead[j]
+    return peak + top + rest if possible else -np.inf
+
+
 @kernel
 def run_log_filter(logs, edges, log_filters, log_start, log_steps, filtered, ahead, scores):
     """Filter rows with log-densities `logs` (n, K): fill `filtered` and `ahead`, and the log-score of each row.
@@ -45,21 +66,7 @@ def run_log_filter(logs, edges, log_filters, log_start, log_steps, filtered, ahe
                         before = log_filters[s, i] if t == edges[s] else filtered[t - 1, i]
                         terms[i] = before + log_steps[i, j]
                     ahead[t, j] = log_sum(terms)
-            peak = LOWEST  # taken off first: beside a huge log-density, what states differ by would be rounded away
-            for j in range(n_states):
-                if ahead[t, j] > LOWEST:
-                    peak = max(peak, logs[t, j])
-            top = -np.inf
-            for j in range(n_states):
-                terms[j] = ahead[t, j] + (logs[t, j] - peak)
-                top = max(top, terms[j])
-            possible = peak + top > LOWEST
-            for j in range(n_states):
-                terms[j] -= top
-            rest = log_sum(terms)
-            scores[t] = peak + top + rest if possible else -np.inf
-            for j in range(n_states):
-                filtered[t, j] = terms[j] - rest if possible else ahead[t, j]
+            scores[t] = condition_logs(ahead[t], logs[t], terms, filtered[t])
 
 
 @kernel

@@ -54,6 +54,18 @@ def condition(chances, densities, logs, after):
     return min(peak + math.log(total), -TINY) if possible else 0.0
 
 
+@helper
+def add_log_scores(totals, scores):
+    """Add the logarithms of what `condition` has returned for each row to their scores."""
+    for t in range(scores.size):
+        if totals[t] > 0.0:
+            scores[t] += log(totals[t])
+        elif totals[t] < 0.0:
+            scores[t] += totals[t]
+        else:
+            scores[t] = -np.inf
+
+
 @kernel
 def run_filter(shares, logs, edges, known, filters, start, transitions, ahead, scores):
     """Filter the rows: `shares` become the states given all rows so far, `ahead` those given the rows before.
@@ -97,13 +109,7 @@ def run_filter(shares, logs, edges, known, filters, start, transitions, ahead, s
             for j in range(n_states):
                 shares[t, j] = now[j]
             totals[t] = total
-    for t in range(n):
-        if totals[t] > 0.0:
-            scores[t] += log(totals[t])
-        elif totals[t] < 0.0:
-            scores[t] += totals[t]
-        else:
-            scores[t] = -np.inf
+    add_log_scores(totals, scores)
     return -1
 
 

@@ -23,13 +23,13 @@ def smooth_lagged(model: Smoother, parameters: ChainParameters, batch: Batch, la
     filtered, _ = _filter(model, parameters, X, edges, n_threads)
     found = np.empty_like(filtered)
     with np.errstate(divide="ignore"):
-        steps, now = np.log(parameters.transitions), np.log(filtered)
+        now = np.log(filtered)
     for begin, end in pairwise(edges.tolist()):
         for start in range(begin, end, STRETCH):
             stop = min(start + STRETCH, end)
             rows = slice(start, min(stop + lag, end))
             logs = model.log_densities_of(parameters, X[rows])
-            later = _look_ahead(logs, steps, lag)
+            later = model.passages.look_ahead(parameters, logs, lag)
             joint = now[start:stop] + later[: stop - start]
             found[start:stop] = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
     if order is not None:
@@ -54,11 +54,3 @@ def _filter(
     filters = np.zeros((number, model.n_components))
     found = model.filtered(parameters, X, edges, np.zeros(number, dtype=bool), filters, n_threads)
     return found.shares, found.ahead
-
-
-def _look_ahead(logs: Array, steps: Array, lag: int) -> Array:
-    """Return the log-density (n, K) of the next `lag` rows given the state of each row; fewer at the end."""
-    later = np.zeros_like(logs)
-    for _ in range(min(lag, len(logs) - 1)):
-        later[:-1] = logsumexp(steps + (logs[1:] + later[1:])[:, None, :], axis=2)
-    return later

@@ -16,10 +16,10 @@ from headwater.core.gapped_rows import GappedRows, as_gapped, find_absent
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix
 from headwater.families.family import Family
-from headwater.kernels.chains import run_filter
 from headwater.kernels.parallel import run_slabs
 from headwater.models.chain_records import Carry, ChainParameters, ChainPrior, ChainStatistics
-from headwater.models.chain_underflow import Filtered, filter_in_logs, may_lose, smooth_filtered
+from headwater.models.chain_underflow import Filtered, may_lose
+from headwater.models.passages import ANY, Passages
 
 EMPTY: Array = np.empty(0)
 NO_LOGS: Array = np.empty((0, 0))
@@ -65,6 +65,11 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
 
     n_components: int
     family: Family
+
+    @property
+    def passages(self) -> Passages:
+        """The kernels for passages from row to row."""
+        return ANY
 
     def zeros(self, width: int) -> ChainStatistics:
         k = self.n_components
@@ -115,7 +120,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
         shares, found = filtered.shares, filtered.scores
         totals = self.zeros(X.shape[1]) if task.learning else None
         start, steps = (totals.start, totals.steps) if totals is not None else (np.zeros(k), np.zeros((k, k)))
-        smooth_filtered(filtered, parameters, edges, known, filters, np.diff(edges), start, steps)
+        self.passages.smooth(filtered, parameters, edges, known, filters, np.diff(edges), start, steps)
         if totals is not None:
             totals.steps[...] *= parameters.transitions
             totals = self._collected(parameters, X, shares, totals, 1)
@@ -153,7 +158,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
             filtered = self.filtered(parameters, X[low:end], own, known, carried, 1)
             shares, found = filtered.shares, filtered.scores
             start, steps = (totals.start, totals.steps) if totals is not None else (np.zeros(k), np.zeros((k, k)))
-            smooth_filtered(filtered, parameters, own, known, carried, counted, start, steps)
+            self.passages.smooth(filtered, parameters, own, known, carried, counted, start, steps)
             if last_states is not None and inside and np.abs(last_states - shares[0]).max() > AGREE:
                 return None
             head = shares[0].copy() if head is None else head
@@ -191,14 +196,14 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
         """States of each row given the rows so far, and given those before it, and its log-score."""
         shares, scores = self._densities(parameters, X, n_threads)
         ahead = np.empty_like(shares)
-        chain = (edges, known, filters, parameters.start, parameters.transitions, ahead, scores)
-        if run_filter(shares, NO_LOGS, *chain) >= 0:
+        run, rows = self.passages.filter, (edges, known, filters, ahead, scores)
+        if run(parameters, shares, NO_LOGS, *rows) >= 0:
             shares, scores[...] = self._densities(parameters, X, n_threads)
-            run_filter(shares, self.log_densities_of(parameters, X) - scores[:, None], *chain)
+            run(parameters, shares, self.log_densities_of(parameters, X) - scores[:, None], *rows)
         found = Filtered(shares, ahead, scores, None)
         if not may_lose(parameters, shares, ahead):
             return found
-        return filter_in_logs(parameters, self.log_densities_of(parameters, X), edges, known, filters, found)
+        return self.passages.filter_in_logs(parameters, self.log_densities_of(parameters, X), edges, known, filters, found)
 
     def _densities(self, parameters: ChainParameters, X: Array, n_threads: int | None) -> tuple[Array, Array]:
         """Densities of each row under each state, relative to their sum, and its logarithm."""

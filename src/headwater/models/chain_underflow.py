@@ -7,14 +7,13 @@ another, it is the one that holds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
-from headwater.kernels.chain_logs import run_log_filter, smooth_logs
-from headwater.kernels.chains import smooth
 from headwater.models.chain_records import ChainParameters
 
 LEAST_TRANSITION = 1e-250  # a transition that is rarer does not make up for a state that was lost
@@ -50,39 +49,23 @@ def may_lose(parameters: ChainParameters, shares: Array, ahead: Array) -> bool:
     return bool(((shares < LEAST_SHARE) & (ahead > 0.0)).any())
 
 
-def filter_in_logs(
-    parameters: ChainParameters,
+def run_in_logs(
+    run: Callable[..., None],
+    start: Array,
+    steps: Array,
     logs: Array,
     edges: NDArray[np.int64],
     known: NDArray[np.bool_],
     filters: Array,
     found: Filtered,
 ) -> Filtered:
-    """Return what was found, or the same in logarithms if a state comes back; `logs` are log-densities (n, K) of rows."""
+    """Return what was found, or what a kernel finds in logarithms with these passages if a state comes back."""
     with np.errstate(divide="ignore"):
-        log_start, log_steps = np.log(parameters.start), np.log(parameters.transitions)
+        log_start, log_steps = np.log(start), np.log(steps)
         before = np.where(known[:, None], np.log(filters), -np.inf)
     filtered, ahead, scores = np.empty_like(logs), np.empty_like(logs), np.empty(len(logs))
-    run_log_filter(np.ascontiguousarray(logs), edges, before, log_start, log_steps, filtered, ahead, scores)
+    run(np.ascontiguousarray(logs), edges, before, log_start, log_steps, filtered, ahead, scores)
     shares = np.exp(filtered)
     if np.abs(shares - found.shares).max() <= AGREE:
         return found
     return Filtered(shares, np.exp(ahead), scores, LogFilter(filtered, ahead, before, log_steps))
-
-
-def smooth_filtered(
-    found: Filtered,
-    parameters: ChainParameters,
-    edges: NDArray[np.int64],
-    known: NDArray[np.bool_],
-    filters: Array,
-    counted: NDArray[np.int64],
-    first: Array,
-    steps: Array,
-) -> None:
-    """Smooth rows that were filtered: `shares` become the states given all rows of the sequence (see kernels/chains.py)."""
-    if found.logs is None:
-        smooth(found.shares, found.ahead, edges, known, filters, counted, parameters.transitions, first, steps)
-        return
-    logs = found.logs
-    smooth_logs(logs.filtered, logs.ahead, edges, known, filters, counted, logs.before, logs.steps, found.shares, first, steps)

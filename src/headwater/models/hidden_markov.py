@@ -19,7 +19,7 @@ from headwater.core.statistics import Array, widest_form
 from headwater.core.values import Index
 from headwater.families.capabilities import SweepsChains
 from headwater.families.geometry import RowGeometry
-from headwater.kernels.chains import best_path, draw_path
+from headwater.kernels.chains import draw_path
 from headwater.kernels.parallel import one_blas_thread
 from headwater.models import chain_soundness as soundness
 from headwater.models.chain_records import (
@@ -35,7 +35,6 @@ from headwater.models.chain_records import (
 )
 from headwater.models.chain_smoothing import EMPTY, IMPOSSIBLE, NO_POSTERIORS, Smoother, by_group
 from headwater.models.chain_start import start_chain
-from headwater.models.chain_underflow import smooth_filtered
 
 STRETCH = 2**16  # rows that are scored at once
 LONGEST = 1e12  # size of the logarithm of the share of old statistics
@@ -230,7 +229,7 @@ class HiddenMarkov(Smoother):
         found = self.filtered(parameters, batch.X, edges, known, filters, n_threads)
         shares, scores = found.shares, found.scores
         totals = self.zeros(batch.X.shape[1])
-        smooth_filtered(found, parameters, edges, known, filters, counted, totals.start, totals.steps)
+        self.passages.smooth(found, parameters, edges, known, filters, counted, totals.start, totals.steps)
         totals.steps[...] *= parameters.transitions
         counts = places < rows
         own = slice(0, rows) if order is None else counts
@@ -299,12 +298,7 @@ class HiddenMarkov(Smoother):
         """The most probable path of states (Viterbi), and its log-probability with the rows."""
         order, edges, _ = by_group(batch.sequences, len(batch))
         X = batch.X if order is None else batch.X[order]
-        logs = self.log_densities_of(parameters, X)
-        with np.errstate(divide="ignore"):
-            log_start, log_transitions = np.log(parameters.start), np.log(parameters.transitions)
-        back = np.empty((len(X), self.n_components), dtype=np.min_scalar_type(self.n_components))
-        path = np.empty(len(X), dtype=np.int64)
-        total = best_path(logs, edges, log_start, log_transitions, back, path)
+        total, path = self.passages.best(parameters, self.log_densities_of(parameters, X), edges)
         if order is not None:
             path[order] = path.copy()
         return float(total) if total > IMPOSSIBLE else -np.inf, path

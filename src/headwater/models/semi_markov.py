@@ -2,8 +2,8 @@
 
 State k with r rows left after this one is number k * D + r, D the longest duration. With r > 0 it passes to (k, r - 1) for
 sure; with r = 0 to another state j, for d rows with probability A_kj p_j(d). So filter, smoother, paths, blocks and carries are
-those of `HiddenMarkov`, at a cost of (K D)^2 a row; only transitions are read out in another way: A from all passages to j, p_j
-from all passages into j by the rows that were left.
+those of `HiddenMarkov`, by kernels that know where places lead to, at a cost of K (K D) a row; transitions are read out in
+another way: A from all passages to j, p_j from all passages into j by the rows that were left.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from headwater.models.chain_records import DEFAULT_PRIOR, ChainParameters, Chain
 from headwater.models.chain_start import start_chain
 from headwater.models.durations import NEGATIVE_BINOMIAL, geometric, log_prior, read_durations
 from headwater.models.hidden_markov import HiddenMarkov
+from headwater.models.passages import StayPassages
 
 FIRST_PASSES = 5  # over the warm-up, that a start makes
 TINY = 1e-300
@@ -35,6 +36,11 @@ class SemiMarkovChain(HiddenMarkov):
     longest: int = 1
     law: str = NEGATIVE_BINOMIAL
     duration_prior: float = 1.0
+
+    @property
+    def passages(self) -> StayPassages:
+        """The kernels for stays."""
+        return StayPassages(self.longest)
 
     @property
     def n_states(self) -> int:
