@@ -12,7 +12,7 @@ import headwater as hw
 from headwater.core.chunk import Chunk
 from headwater.core.records import arrays_of
 from headwater.diagnostics import history as histories
-from headwater.diagnostics import history_file, score_window
+from headwater.diagnostics import history_file
 from headwater.diagnostics.history import History
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -90,9 +90,9 @@ def test_scores_are_those_of_update():
 
 def test_a_history_is_bounded_and_the_cut_does_not_matter(monkeypatch):
     monkeypatch.setattr(histories, "POINT_LIMIT", 8)
-    monkeypatch.setattr(score_window, "FIRST_WINDOW_SCORES", 32)
-    monkeypatch.setattr(score_window, "EXACT_SCORES", 8)
-    for module in (score_window, history_file):
+    monkeypatch.setattr(histories, "FIRST_WINDOW_SCORES", 32)
+    monkeypatch.setattr(histories, "EXACT_SCORES", 8)
+    for module in (histories, history_file):
         monkeypatch.setattr(module, "COMPRESSION_SCORES", 16)
     found = [watched("gaussian", sizes=sizes).history for sizes in ((150,) * 10, (1500,))]
     assert len(found[0].points) <= 8
@@ -112,7 +112,7 @@ def test_new_scores_are_merged_as_sorting_all_would():
     )
     everything, counts = np.append(scores, new), np.append(rows, np.ones(30))
     order = np.argsort(everything, kind="stable")
-    for found, wanted in zip(score_window._merge_sorted(scores, rows, new), (everything[order], counts[order]), strict=True):
+    for found, wanted in zip(histories._merge_sorted(scores, rows, new), (everything[order], counts[order]), strict=True):
         np.testing.assert_array_equal(found, wanted)
 
 

@@ -19,7 +19,7 @@ from headwater.cli import main
 from headwater.cli.app import app
 from headwater.cli.support import output_files, signals, tables
 from headwater.cli.support.command import EXAMPLES
-from headwater.cli.support.description_text import print_description
+from headwater.cli.support.display import print_description
 from headwater.estimators.base import StreamingEstimator
 from headwater.io import temporary_copies
 

@@ -16,7 +16,7 @@ from headwater.core.chunk import Chunk
 from headwater.estimators.describers import describer
 from headwater.io import row_collection
 from headwater.io.readers import delimited_head
-from headwater.io.recipes.table_sequences import whole_sequences
+from headwater.io.recipes.tables import whole_sequences
 from headwater.registry import MODELS
 
 

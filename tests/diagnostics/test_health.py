@@ -13,9 +13,8 @@ import headwater as hw
 from headwater.cli import main
 from headwater.core.records import fingerprint
 from headwater.core.state import WarmUp
-from headwater.diagnostics.health import brief_lines
+from headwater.diagnostics.health import Evidence, brief_lines, component_phrase
 from headwater.diagnostics.health_checks import BRIEF_OPERATIONS
-from headwater.diagnostics.health_evidence import Evidence, component_phrase
 from headwater.registry import MODELS
 
 ROWS = np.random.default_rng(0).normal(size=(600, 2))

@@ -5,9 +5,9 @@ import pytest
 from every_model import stream_of
 
 import headwater as hw
+from headwater.diagnostics.health import Evidence
 from headwater.diagnostics.health_checks import component_findings
 from headwater.diagnostics.health_counts import ChainChecks, CountChecks
-from headwater.diagnostics.health_evidence import Evidence
 from headwater.diagnostics.health_gaussian import GaussianChecks
 from headwater.diagnostics.health_regression import RegressionChecks
 from headwater.diagnostics.health_signals import SpectrumChecks

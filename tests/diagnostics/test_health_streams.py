@@ -6,7 +6,7 @@ import pytest
 import headwater as hw
 from headwater.core.batch import Batch
 from headwater.diagnostics.health import brief_lines
-from headwater.diagnostics.health_stream import history_findings, refinement_findings, reservoir_findings
+from headwater.diagnostics.health_checks import history_findings, refinement_findings, reservoir_findings
 from headwater.diagnostics.history import History, Point
 from headwater.policies.refinement_record import Refinement
 from headwater.policies.reservoir import Reservoir, add_rows

@@ -17,8 +17,7 @@ import headwater as hw
 from headwater.checkpoints import Checkpoint, Position
 from headwater.core.algorithms import ALGORITHMS
 from headwater.core.batch import Batch, join_batches
-from headwater.diagnostics.history import History
-from headwater.diagnostics.score_window import COMPRESSION_SCORES, compress_scores
+from headwater.diagnostics.history import COMPRESSION_SCORES, History, compress_scores
 from headwater.estimators import model_file
 from headwater.estimators.parameters import parameter_names
 from headwater.io.files import container

@@ -7,7 +7,7 @@ import pytest
 
 from headwater.core.batch import Batch
 from headwater.families.gaussian import Gaussian
-from headwater.families.gaussian_parameters import make_parameters
+from headwater.families.gaussian_records import make_parameters
 from headwater.kernels import gaussian_dense
 from tests.naive import gaussian as naive
 

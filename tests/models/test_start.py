@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info
 
 import headwater as hw
 from headwater.core.batch import Batch, drop_zeros
-from headwater.core.row_order import order_labelled_first
+from headwater.core.row_keys import order_labelled_first
 from headwater.families.multinomial_geometry import Geometry
 from headwater.kernels.parallel import one_blas_thread, run_tasks
 from headwater.models.planes import plane_groups

@@ -9,7 +9,7 @@ from headwater.core.lineage import root_stream
 from headwater.core.loop import advance
 from headwater.core.warm_up import find_stream_start, start_policies
 from headwater.policies import restate
-from headwater.policies.search_settings import MANY_PARAMETERS
+from headwater.policies.refinement_record import MANY_PARAMETERS
 
 K, WIDTH, ROWS = 26, 100, 2400
 

@@ -12,9 +12,8 @@ import headwater as hw
 from headwater.cli import main
 from headwater.core.batch import Batch
 from headwater.core.records import arrays_of
-from headwater.policies import growth_search
-from headwater.policies.growth import Growth, Step
-from headwater.policies.growth_stages import SearchRows, Stage
+from headwater.policies import growth_states
+from headwater.policies.growth import Growth, SearchRows, Stage, Step
 from headwater.policies.search_context import Budget
 
 
@@ -141,13 +140,13 @@ def test_components_that_stay_keep_their_place():
 def test_a_split_has_to_be_sure_and_worth_something():
     few = SearchRows(Batch(groups(100, 1)), None, "mode", "kmeans")
     judged = SearchRows(Batch(groups(100, 1)), Batch(groups(100, 1)), "mode", "kmeans")
-    verdict = growth_search.Verdict
-    assert growth_search.accepts(judged, verdict(0.01, 2.6), 5)
-    assert not growth_search.accepts(judged, verdict(0.01, 2.4), 5)
-    assert not growth_search.accepts(judged, verdict(1e-4, 9.0), 5)
+    verdict = growth_states.Verdict
+    assert growth_states.accepts(judged, verdict(0.01, 2.6), 5)
+    assert not growth_states.accepts(judged, verdict(0.01, 2.4), 5)
+    assert not growth_states.accepts(judged, verdict(1e-4, 9.0), 5)
     price = 2.5 * np.log(100.0) / 100.0
-    assert growth_search.accepts(few, verdict(1.01 * price, 0.0), 5)
-    assert not growth_search.accepts(few, verdict(0.99 * price, 0.0), 5)
+    assert growth_states.accepts(few, verdict(1.01 * price, 0.0), 5)
+    assert not growth_states.accepts(few, verdict(0.99 * price, 0.0), 5)
 
 
 def test_components_of_no_use_fall():
@@ -161,7 +160,7 @@ def test_components_of_no_use_fall():
     shares = np.concatenate([shares * (propose.X[:, :1] > 4.0), shares * (propose.X[:, :1] <= 4.0)], axis=1)
     statistics = model.collect(geometry, propose, shares).mean
     reached = Stage(model, model.prior(geometry, propose, shares), Stage.first(model, ground).reached)
-    stage, steps = growth_search.grow_components(ground, reached.climb(ground, 4, statistics), rng, Budget(np.inf))
+    stage, steps = growth_states.grow_components(ground, reached.climb(ground, 4, statistics), rng, Budget(np.inf))
     assert width == 2
     assert stage.k == 2
     assert [step.after for step in steps if step.accepted] == [3, 2]

@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import genpareto
 
 import headwater as hw
-from headwater.policies.score_sketch import BINS, ScoreSketch, merge_sketches
-from headwater.policies.score_tail import pareto_of
+from headwater.policies.score_sketch import BINS, ScoreSketch, merge_sketches, pareto_of
 
 
 def sketch_of(scores, **grid):

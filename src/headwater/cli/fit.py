@@ -10,8 +10,7 @@ import typer
 
 from headwater.cli.report import write_report
 from headwater.cli.support.command import add_command
-from headwater.cli.support.description_text import print_description
-from headwater.cli.support.display import print_json, replace_control_characters
+from headwater.cli.support.display import print_description, print_json, replace_control_characters
 from headwater.cli.support.failures import usage_error
 from headwater.cli.support.fit_options import ClusterOptions, FitOptions
 from headwater.cli.support.model_arguments import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import typer
 
 from headwater.cli.support.command import add_command
-from headwater.cli.support.description_text import print_description
-from headwater.cli.support.display import print_json
+from headwater.cli.support.display import print_description, print_json
 from headwater.cli.support.model_arguments import load_with_commands
 from headwater.cli.support.options import MessageOptions, ModelFile
 

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from headwater.cli.support.command import add_command
-from headwater.cli.support.description_text import print_description
-from headwater.cli.support.display import print_json
+from headwater.cli.support.display import print_description, print_json
 from headwater.cli.support.model_arguments import load_with_commands
 from headwater.cli.support.options import MessageOptions, Output
 from headwater.cli.support.output_files import check_output

@@ -15,7 +15,7 @@ from headwater.core.fit_result import FIT_RESULT
 from headwater.core.lineage import root_stream
 from headwater.core.loop import advance, finalize, read, report
 from headwater.core.plan import Plan
-from headwater.core.row_order import order_labelled_first
+from headwater.core.row_keys import order_labelled_first
 from headwater.core.state import State, Stream, Summary, WarmUp
 from headwater.core.statistics import Prior
 from headwater.core.steps import belief, report_parameters

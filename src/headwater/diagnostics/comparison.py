@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from headwater.diagnostics.description_text import printable, wide_table_html, wide_table_text
+from headwater.diagnostics.description import printable, wide_table_html, wide_table_text
 
 SHOWN_CHANGES = 3  # of a component, in words
 NOTABLE = 3.0  # standard errors: less may be chance where there are some hundred numbers

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from headwater.core.statistics import Array
-from headwater.diagnostics.description_text import (
+from headwater.diagnostics.description import (
     MOST_COMPONENTS,
     MOST_VALUES,
     short_name,

@@ -11,8 +11,7 @@ import numpy as np
 from headwater.core.batch import Batch
 from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
-from headwater.diagnostics.health import Finding
-from headwater.diagnostics.health_evidence import component_phrase, format_amount
+from headwater.diagnostics.health import Finding, component_phrase, format_amount
 from headwater.diagnostics.subject import ReadingView, Subject
 from headwater.models.mixture import Mixture
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
-from headwater.diagnostics.health import Finding
-from headwater.diagnostics.health_evidence import ComponentChecks, Support, component_phrase, format_percent
+from headwater.diagnostics.health import ComponentChecks, Finding, Support, component_phrase, format_percent
 
 SINGLE_WORD_PROBABILITY = 0.999  # of one word, which leaves the others almost nothing
 COMMON_WORD_SHARE = 0.5  # of all words; a component that has only so common a word is no surprise

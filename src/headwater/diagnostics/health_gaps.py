@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headwater.core.statistics import Array
-from headwater.diagnostics.health import Finding
-from headwater.diagnostics.health_evidence import component_phrase
+from headwater.diagnostics.health import Finding, component_phrase
 from headwater.families.components import ComponentStatistics
 from headwater.families.family import Family
 from headwater.families.gaussian_records import GappedStatistics, GaussianStatistics

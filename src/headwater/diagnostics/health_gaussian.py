@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
-from headwater.diagnostics.health import Finding
-from headwater.diagnostics.health_evidence import Support, component_phrase
+from headwater.diagnostics.health import Finding, Support, component_phrase
 from headwater.families.gaussian_records import GaussianPrior, GaussianStatistics, masses
 
 COLLAPSE_RATIO = 1e-6  # variance of a component over that of most rows: a thousandth of their standard deviation

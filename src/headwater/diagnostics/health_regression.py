@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
-from headwater.diagnostics.health import Finding
-from headwater.diagnostics.health_evidence import Support, component_phrase, format_percent
+from headwater.diagnostics.health import Finding, Support, component_phrase, format_percent
 from headwater.diagnostics.health_gaussian import GaussianChecks
 
 LEAST_VARIANCE = 1e-300  # of a target that varies

@@ -9,8 +9,7 @@ import numpy as np
 from headwater.core.gapped_rows import Mask
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix
-from headwater.diagnostics.health import Finding
-from headwater.diagnostics.health_evidence import component_phrase
+from headwater.diagnostics.health import Finding, component_phrase
 from headwater.families.column_steps import find_steps
 
 ROW_LIMIT = 8192  # rows that are looked at

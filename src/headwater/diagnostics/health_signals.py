@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
-from headwater.diagnostics.health import Finding
-from headwater.diagnostics.health_evidence import Support, component_phrase, format_percent
+from headwater.diagnostics.health import Finding, Support, component_phrase, format_percent
 
 LEAST_POWER_RATIO = 1e-6  # of the loudest bin of a spectrum: 60 dB below it
 SINGLE_BIN_SHARE = 0.999  # of the power of a spectrum, in one bin

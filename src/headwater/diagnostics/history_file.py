@@ -10,8 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from headwater.core.statistics import Array
-from headwater.diagnostics.history import POINT_LIMIT, WEIGHT_LIMIT, History, Point
-from headwater.diagnostics.score_window import COMPRESSION_SCORES, ROUNDING_ERROR, Window
+from headwater.diagnostics.history import COMPRESSION_SCORES, POINT_LIMIT, ROUNDING_ERROR, WEIGHT_LIMIT, History, Point, Window
 
 FORMAT_NUMBER = 2
 

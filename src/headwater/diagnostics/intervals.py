@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, gammainccinv, stdtrit
 
 from headwater.core.statistics import Array
-from headwater.diagnostics.description_text import (
+from headwater.diagnostics.description import (
     MOST_COMPONENTS,
     MOST_VALUES,
     short_name,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING
 
-from headwater.diagnostics.score_window import Window
+from headwater.diagnostics.history import Window
 from headwater.estimators.model_file import estimator_named
 from headwater.estimators.stored_parameters import read_parameter, write_parameter
 from headwater.estimators.stored_results import RESULTS

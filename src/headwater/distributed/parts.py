@@ -15,7 +15,7 @@ from headwater.core.chunk import Chunk
 from headwater.core.values import AnyArray, Keywords, Matrix, Values
 from headwater.io import row_collection
 from headwater.io.open_stream import stream
-from headwater.io.recipes.table_sequences import whole_sequences
+from headwater.io.recipes.tables import whole_sequences
 from headwater.io.shuffle import select_items
 from headwater.registry import companions_of
 

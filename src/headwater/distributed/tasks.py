@@ -163,12 +163,8 @@ def start_on_sample(
 
 def choose_best(candidates: Sequence[tuple[bytes, float] | Refusal], functions: Functions) -> object:
     """Return the bytes of the model with the best score, or the first refusal."""
-    found: list[tuple[bytes, float]] = []
-    for one in candidates:
-        if isinstance(one, Refusal):
-            return one
-        found.append(one)
-    return max(found, key=lambda one: one[1])[0]
+    refused = [one for one in candidates if isinstance(one, Refusal)]
+    return refused[0] if refused else max(cast("Sequence[tuple[bytes, float]]", candidates), key=lambda one: one[1])[0]
 
 
 def _climb_on_sample(model: StreamingEstimator, chunk: Chunk) -> None:

@@ -34,8 +34,7 @@ from headwater.estimators.calls import call_like_inherited, learns
 from headwater.estimators.changed_settings import refuse_algorithm, refuse_priors, refuse_shapes
 from headwater.estimators.component_count import GIVEN, RACE, choose, with_choice
 from headwater.estimators.reading import Reading
-from headwater.estimators.refused_rows import refuse_batch_algorithm, refuse_gaps, refuse_no_weight, telling_rows
-from headwater.estimators.row_hooks import RowHooks
+from headwater.estimators.row_hooks import RowHooks, refuse_batch_algorithm, refuse_gaps, refuse_no_weight, telling_rows
 from headwater.estimators.runtime import Runtime
 from headwater.estimators.seeds import new_key
 from headwater.estimators.start_parameters import refuse_no_start

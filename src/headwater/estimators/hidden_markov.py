@@ -21,8 +21,8 @@ from headwater.core.statistics import Array
 from headwater.core.validation import check_finite, numeric, one_line
 from headwater.diagnostics.component_description import SYMBOL_LIMIT, column_names, heaviest_components, matrix_of
 from headwater.diagnostics.description import DescribedComponents, DescribedStates
+from headwater.diagnostics.health import ComponentChecks, Evidence
 from headwater.diagnostics.health_counts import ChainChecks
-from headwater.diagnostics.health_evidence import ComponentChecks, Evidence
 from headwater.diagnostics.health_gaps import gap_findings
 from headwater.estimators.calls import learns, reads
 from headwater.estimators.chain_monitor import ChainMonitor

@@ -19,7 +19,7 @@ from headwater.families.bernoulli import BernoulliParameters
 from headwater.families.category_tables import CategoryParameters
 from headwater.families.family import AnyFamily
 from headwater.families.gaussian import Gaussian
-from headwater.families.gaussian_parameters import column_variances
+from headwater.families.gaussian_records import column_variances
 from headwater.families.poisson import PoissonParameters
 from headwater.families.product import Block, Product, ProductPrior
 

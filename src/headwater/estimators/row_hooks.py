@@ -7,16 +7,55 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from headwater.core.batch import SparseRows
+from headwater.core.batch import Batch, SparseRows, without_empty
 from headwater.core.chunk import Chunk
 from headwater.core.gapped_rows import GappedRows
+from headwater.core.learner import Learner
+from headwater.core.statistics import LIGHTEST
 from headwater.core.validation import check_names, check_row, check_rows, check_width
 from headwater.core.values import Matrix, Row, Rows, Values
 from headwater.estimators.traits import Taken, Traits
+
+
+def refuse_gaps(learner: Learner) -> None:
+    """Refuse to learn from rows with gaps by an algorithm that cannot."""
+    if learner.algorithm.projection is not None:
+        raise ValueError(
+            f"algorithm {learner.algorithm.word!r} learns from complete rows, got rows with missing values: drop them, or "
+            f"learn by 'auto', 'online-em', 'online-vb' or 'quasi-bayes'"
+        )
+    problem = getattr(getattr(learner.model, "family", None), "no_predictive_with_gaps", "")
+    if problem and learner.algorithm.readout == "predictive":
+        raise ValueError(problem)
+
+
+def telling_rows(batch: Batch, least: int = 1) -> tuple[Batch, NDArray[np.int64]]:
+    """Return the rows that have a value, and their places if others have none; fewer than `least` are refused."""
+    found, places = without_empty(batch)
+    if len(found) < least <= len(batch):
+        raise ValueError("X must have at least one row with a value, got missing values only")
+    return found, places
+
+
+def refuse_batch_algorithm(learner: Learner) -> None:
+    """Refuse to stream by an algorithm that needs all rows at once."""
+    if not learner.algorithm.online:
+        raise ValueError(
+            f"algorithm {learner.algorithm.word!r} needs all rows at once: call fit, or stream with its online twin "
+            f"{learner.algorithm.twin!r}"
+        )
+
+
+def refuse_no_weight(weight: float, batch: Batch) -> None:
+    """Refuse to count rows for so little that they would not be there."""
+    if weight * batch.size < LIGHTEST:
+        raise ValueError(f"weight must leave the rows a weight of at least {LIGHTEST:g}, got {weight:g} of {batch.size:g}")
+
 
 ACCEPT = "accept"  # the word of the parameter `missing`
 

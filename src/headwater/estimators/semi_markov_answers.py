@@ -17,7 +17,7 @@ from headwater.estimators.forecast import Forecast, Seed
 from headwater.estimators.seeds import rng_of
 from headwater.families.family import AnyFamily
 from headwater.families.gaussian import Gaussian
-from headwater.families.gaussian_parameters import column_variances
+from headwater.families.gaussian_records import column_variances
 from headwater.families.poisson import Poisson
 from headwater.families.repeated import Repeated
 from headwater.models.chain_records import ChainParameters

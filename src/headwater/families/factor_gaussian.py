@@ -32,8 +32,8 @@ from headwater.families.factor_records import (
 )
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family
 from headwater.families.gaussian_conditional import conditional_law
-from headwater.families.gaussian_parameters import make_parameters as make_gaussian
 from headwater.families.gaussian_prior import LEAST_SPREAD, MEAN_ROWS
+from headwater.families.gaussian_records import make_parameters as make_gaussian
 from headwater.families.geometry import Geometry, within_spread
 from headwater.families.soundness import NO_PARAMETERS, NO_PRIOR, TOLERANCE, exceeds
 from headwater.families.triangles import invert_triangles

@@ -38,13 +38,6 @@ from headwater.families.gaussian_gaps import (
     expect_gaps,
 )
 from headwater.families.gaussian_noise import estep_with_noise, take_noise_off
-from headwater.families.gaussian_parameters import (
-    blank_parameters,
-    covariance_matrices,
-    make_parameters,
-    refuse_singular,
-    sample_rows,
-)
 from headwater.families.gaussian_prior import (
     check_hyperparameters,
     coarsest_prior,
@@ -62,7 +55,12 @@ from headwater.families.gaussian_records import (
     GaussianStatistics,
     MomentStatistics,
     RoundedPrior,
+    blank_parameters,
+    covariance_matrices,
+    make_parameters,
     masses,
+    refuse_singular,
+    sample_rows,
 )
 from headwater.families.gaussian_rounding import lift_totals
 from headwater.families.gaussian_slabs import EMPTY_CUBE, Moments, sum_slabs

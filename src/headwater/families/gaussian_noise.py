@@ -17,8 +17,7 @@ from headwater.families.gaussian_gaps import (
     cut_batch,
     run_kernel,
 )
-from headwater.families.gaussian_parameters import covariance_matrices
-from headwater.families.gaussian_records import GappedStatistics, GaussianParameters, GaussianStatistics
+from headwater.families.gaussian_records import GappedStatistics, GaussianParameters, GaussianStatistics, covariance_matrices
 from headwater.families.noise_removal import remove_noise
 from headwater.kernels.gaussian_noise import estep_columns_noise, estep_matrix_noise
 

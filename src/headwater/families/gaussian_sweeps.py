@@ -12,15 +12,13 @@ from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
 from headwater.families.gaussian_components import GaussianComponents
 from headwater.families.gaussian_gap_sweeps import sweep_chain_with_gaps, sweep_with_gaps
-from headwater.families.gaussian_parameters import (
-    refuse_singular,
-)
 from headwater.families.gaussian_records import (
     GappedStatistics,
     GaussianParameters,
     GaussianPrior,
     GaussianStatistics,
     MomentStatistics,
+    refuse_singular,
 )
 from headwater.families.gaussian_rounding import is_rounded
 from headwater.kernels.mixture import READOUTS

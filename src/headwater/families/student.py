@@ -34,8 +34,13 @@ from headwater.families.conditional_law import ConditionalLaw
 from headwater.families.family import EMPTY, EMPTY_TABLE, Family, collect_by_estep, log_densities_by_estep
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_conditional import conditional_law
-from headwater.families.gaussian_parameters import sample_rows
-from headwater.families.gaussian_records import GappedStatistics, GaussianParameters, GaussianPrior, GaussianStatistics
+from headwater.families.gaussian_records import (
+    GappedStatistics,
+    GaussianParameters,
+    GaussianPrior,
+    GaussianStatistics,
+    sample_rows,
+)
 from headwater.families.geometry import Geometry
 from headwater.families.posterior import posterior
 from headwater.families.soundness import IMPOSSIBLE, NO_PARAMETERS, NO_PRIOR, TOLERANCE, find_count_problem

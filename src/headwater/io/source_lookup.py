@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from headwater.core.validation import one_line
-from headwater.io.compression import strip_codec_suffix
+from headwater.io.byte_streams import strip_codec_suffix
 from headwater.io.formats import suffix_format
 from headwater.io.read_errors import StreamError, explain_read_errors, one_line_message
 from headwater.io.sources import STANDARD_INPUT, File, InMemory, Source, open_named_pipe, standard_input

@@ -11,15 +11,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from headwater.io.byte_streams import (
+    CODECS,
     HEAD_BYTES,
     LINE_BYTES_LIMIT,
+    MAGIC_BYTES,
     ArrivedBytes,
     ByteStream,
     ReplayedBytes,
+    codec_of,
     has_bytes_within,
+    may_be_compressed,
     read_bytes,
+    strip_codec_suffix,
 )
-from headwater.io.compression import CODECS, MAGIC_BYTES, codec_of, may_be_compressed, strip_codec_suffix
 from headwater.io.read_errors import StreamError, explain_read_errors
 from headwater.io.temporary_copies import copy_to_disk
 

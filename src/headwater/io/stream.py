@@ -16,7 +16,7 @@ from headwater.io.options import Options
 from headwater.io.prefetch import prefetch
 from headwater.io.read_errors import NoRows
 from headwater.io.recipes.schemas import recipe_like, schema_of
-from headwater.io.recipes.table_sequences import complete_sequences
+from headwater.io.recipes.tables import complete_sequences
 from headwater.io.row_collection import collect_rows
 from headwater.io.shuffle import permute_rows
 from headwater.io.source_reader import SourceReader

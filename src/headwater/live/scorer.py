@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.values import AnyArray
-from headwater.diagnostics.score_window import quantile
+from headwater.diagnostics.history import quantile
 from headwater.live.event_reader import EventReader
 from headwater.live.events import Answer
 from headwater.policies.testing import benjamini_hochberg

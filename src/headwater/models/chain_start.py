@@ -16,8 +16,8 @@ from headwater.core.state import Summary
 from headwater.core.statistics import Array
 from headwater.families.geometry import RowGeometry
 from headwater.models.chain_records import ChainParameters, ChainPrior, ChainStatistics
-from headwater.models.given_start import held_rows
 from headwater.models.seeding import seed_assignments
+from headwater.models.start import held_rows
 
 if TYPE_CHECKING:
     from headwater.models.hidden_markov import HiddenMarkov

@@ -22,7 +22,7 @@ from headwater.core.state import Progress, Summary
 from headwater.core.statistics import Array
 from headwater.families.components import ComponentStatistics
 from headwater.models.mixture import Mixture
-from headwater.policies.search_settings import OPTIMISM_NATS
+from headwater.policies.refinement_record import OPTIMISM_NATS
 
 LEAST_ROWS = 50.0  # reservoir rows of a component, below which it has no expectation
 MOST_DEVIATIONS = 3.0  # standard deviations that a row counts at most, so that a single row is never a change

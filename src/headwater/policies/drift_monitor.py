@@ -20,11 +20,9 @@ from headwater.families.components import ComponentStatistics
 from headwater.models.mixture import mixture_of
 from headwater.policies.drift import TINY, Drift, fold_forgetting, judge_batch, note_scores, set_expectations
 from headwater.policies.names import DRIFT, REFINEMENT, RESERVOIR
-from headwater.policies.refinement_record import Refinement
+from headwater.policies.refinement_record import LEAST_ROWS, Refinement, schedule_search
 from headwater.policies.reservoir import Reservoir
 from headwater.policies.reservoir_policy import RESERVOIR_BYTES, kept_rows
-from headwater.policies.schedule import schedule_search
-from headwater.policies.search_settings import LEAST_ROWS
 
 HELD_ROWS, FOLLOWING_ROWS = 32768, 2048  # reservoir rows that are scored, where the reference stands still or follows
 SAME_NATS = 0.1  # a row, by which a component may change and still be the same

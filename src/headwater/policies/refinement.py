@@ -15,10 +15,17 @@ from headwater.families.components import ComponentStatistics
 from headwater.models.extrapolation import ClimbEnd, climb_rows
 from headwater.models.mixture_records import MixtureParameters
 from headwater.policies.control_variate import ControlVariate
-from headwater.policies.refinement_record import Refinement
+from headwater.policies.refinement_record import (
+    ACCEPT_Z,
+    JUDGING_TIMES,
+    LEAST_ROWS,
+    PASSES_EACH,
+    PROPOSING_TIMES,
+    START_PASSES,
+    Refinement,
+)
 from headwater.policies.reservoir_climb import climb_reservoir
 from headwater.policies.search_context import Budget, SearchContext, Verdict, compare_scores
-from headwater.policies.search_settings import ACCEPT_Z, JUDGING_TIMES, LEAST_ROWS, PASSES_EACH, PROPOSING_TIMES, START_PASSES
 from headwater.policies.split_merge import Move, Split, View, apply_move, find_removals, find_split, seed_method
 
 THOROUGH_TIMES = 4  # times as many rows, if only a reader waits

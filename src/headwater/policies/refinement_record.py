@@ -1,11 +1,23 @@
-"""The record of searches of a stream: the last one, the scores of rows since then, and the costs."""
+"""Settings of searches, what a stream records of them, and when it is searched next: at places that depend on rows alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from headwater.core.plan import Plan
+from headwater.core.state import Stream
 from headwater.core.statistics import Array
-from headwater.policies.search_settings import OPTIMISM_NATS
+from headwater.policies.names import DRIFT, REFINEMENT
+
+LEAST_ROWS = 2000  # that propose, and that judge
+PROPOSING_TIMES, JUDGING_TIMES = 5, 10  # proposing and judging rows, as multiples of the rows that estimate all parameters
+PASSES_EACH = 8  # of every contender
+START_PASSES = 100  # that a new start costs
+ACCEPT_Z = 2.5  # standard errors by which a contender must be better
+LEAST_PASS_GAIN = 1e-5  # nats a row; a pass that gains less is the last
+OPTIMISM_NATS = 2.0  # nats a row, per parameter and row, by which fitted rows score higher than new ones
+MANY_PARAMETERS = 5000  # from which on passes are dear: to a reader, too
+
 
 LEAST_EXPECTED = -1e230  # nats a row, of a stream that began without rows
 SURPRISE_NATS = 0.02  # a row, by which new rows score less than reservoir rows did
@@ -88,3 +100,22 @@ class Refinement:
         """
         left = START_LOOKS * min(rows, 2 * warm_up) + STREAM_LOOKS * rows - self.spent
         return max(left, ALARM_LOOKS * warm_up) if self.surprise else left
+
+
+LATER = 2.0  # times the rows seen to wait for after a search; after the warm-up, as many as it had
+MUCH_LATER = 7.0  # the same after a search that found nothing better
+
+
+def schedule_search(plan: Plan, stream: Stream) -> Stream:
+    """Return the stream with the rows of its next search: thrice those seen, or a half-life later; at a batch's end."""
+    record, drift = stream.records[REFINEMENT], stream.records.get(DRIFT)
+    seen, first = stream.rows or plan.warm_up_rows, stream.base.progress.rows_seen
+    if drift is not None and drift.last:  # count rows since the last alarm
+        seen = max(seen - drift.last, plan.warm_up_rows)
+    times = MUCH_LATER if record.content else LATER if record.contested else 1.0
+    batch_rows = plan.batch_rows(stream.model)
+    ahead = max(int(times * seen), batch_rows)
+    if plan.half_life is not None:
+        ahead = min(ahead, max(int(plan.half_life), batch_rows))
+    batches = -(-(stream.rows + ahead - first) // batch_rows)
+    return stream.with_record(REFINEMENT, replace(record, next=first + batches * batch_rows))

@@ -16,8 +16,8 @@ from headwater.core.statistics import Array
 from headwater.families.components import ComponentStatistics
 from headwater.models.extrapolation import ClimbEnd, climb_rows
 from headwater.models.mixture_records import MixtureParameters
+from headwater.policies.refinement_record import LEAST_PASS_GAIN, LEAST_ROWS
 from headwater.policies.search_context import Budget, SearchContext, compare_scores
-from headwater.policies.search_settings import LEAST_PASS_GAIN, LEAST_ROWS
 
 MOST_PASSES = 60  # of a climb
 DEAR_PASSES, DEAR_GAIN_SHARE = 4, 1e-2  # of a climb where passes are dear: at most, and by what part of p / rows they gain

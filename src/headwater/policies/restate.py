@@ -21,9 +21,9 @@ from headwater.models.mixture import Mixture, mixture_of
 from headwater.models.mixture_records import MixtureParameters, MixturePrior
 from headwater.policies.control_variate import correct
 from headwater.policies.names import RESERVOIR
+from headwater.policies.refinement_record import MANY_PARAMETERS
 from headwater.policies.reservoir import Reservoir
 from headwater.policies.reservoir_climb import find_heirs
-from headwater.policies.search_settings import MANY_PARAMETERS
 
 
 def restate_at(

@@ -16,9 +16,8 @@ from headwater.families.components import ComponentStatistics
 from headwater.models.mixture import Mixture
 from headwater.models.mixture_records import MixtureParameters, MixturePrior
 from headwater.policies.control_variate import ControlVariate
-from headwater.policies.refinement_record import Refinement
+from headwater.policies.refinement_record import LEAST_PASS_GAIN, MANY_PARAMETERS, Refinement
 from headwater.policies.reservoir import Reservoir
-from headwater.policies.search_settings import LEAST_PASS_GAIN, MANY_PARAMETERS
 
 LEAST_GAIN_SHARE = 1e-3  # of the expected loss by noise, that a pass must gain
 MOST_NATS = 10.0  # that a row counts for at most when contenders are compared, so that outliers do not decide
@@ -84,7 +83,7 @@ class SearchContext:
 
     @property
     def is_dear(self) -> bool:
-        """Whether passes are dear. The start then made its own exchanges (`models/short_start.py`)."""
+        """Whether passes are dear. The start then made its own exchanges (`models/start.py`)."""
         return self.enough > MANY_PARAMETERS
 
     @property

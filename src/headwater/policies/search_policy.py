@@ -2,7 +2,7 @@
 
 Between two searches the parameters of the E-step are held, so that the statistics are sums at one reference. When a search is
 due, or when the model is read, reservoir rows propose and judge split/merge moves (`refinement.py`) and numbers of components
-(`growth_search.py`), and the statistics are restated at the new reference (`restate.py`).
+(`growth_states.py`), and the statistics are restated at the new reference (`restate.py`).
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ from headwater.policies.drift_monitor import recent_rows, worth_searching
 from headwater.policies.growth_states import regrow
 from headwater.policies.names import DRIFT, GROWTH, REFINEMENT, RESERVOIR
 from headwater.policies.refinement import refine
-from headwater.policies.refinement_record import START_LOOKS, Refinement
+from headwater.policies.refinement_record import START_LOOKS, Refinement, schedule_search
 from headwater.policies.reservoir import relabel
 from headwater.policies.reservoir_policy import has_rows, kept_rows
 from headwater.policies.restate import Transfer, restate_at, restate_base
-from headwater.policies.schedule import schedule_search
 from headwater.policies.search_context import SearchContext
 
 READ_LOOKS = 50.0  # extra E-steps for each row, if only a reader waits

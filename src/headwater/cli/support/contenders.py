@@ -19,7 +19,7 @@ from headwater.cli.support.row_scores import RowAnswers, make_scorer
 from headwater.cli.support.signals import undo_on_stop
 from headwater.core.chunk import Chunk
 from headwater.diagnostics.history import perplexity
-from headwater.io.recipes.table_sequences import whole_sequences
+from headwater.io.recipes.tables import whole_sequences
 from headwater.io.row_collection import by_sequence, collect_rows, select_rows
 from headwater.registry import make_provisional_learner
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.diagnostics.score_window import quantile
+from headwater.diagnostics.history import quantile
 
 if TYPE_CHECKING:
     from headwater.estimators.base import StreamingEstimator

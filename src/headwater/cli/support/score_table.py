@@ -24,7 +24,7 @@ from headwater.cli.support.score_options import ScoreOptions
 from headwater.cli.support.score_reference import Reference, history_reference, sample_scores
 from headwater.cli.support.tables import format_for, table_writer
 from headwater.core.chunk import Chunk
-from headwater.io.recipes.table_sequences import whole_sequences
+from headwater.io.recipes.tables import whole_sequences
 from headwater.io.row_collection import select_rows
 
 if TYPE_CHECKING:

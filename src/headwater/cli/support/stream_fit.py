@@ -20,7 +20,7 @@ from headwater.cli.support.signals import Stop, defer_stop, remove_parts_on_stop
 from headwater.core.chunk import Chunk
 from headwater.estimators.component_count import end_warm_up
 from headwater.estimators.row_numbers import NUMBERS_ROWS, find_row_numbers
-from headwater.io.recipes.table_sequences import whole_sequences
+from headwater.io.recipes.tables import whole_sequences
 from headwater.io.row_collection import by_sequence, collect_rows
 
 if TYPE_CHECKING:

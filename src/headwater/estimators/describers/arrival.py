@@ -8,7 +8,7 @@ from scipy.special import ndtri
 from headwater.diagnostics.component_description import Limits, column_names, curve_of, finite_number
 from headwater.diagnostics.description import Description, Value
 from headwater.diagnostics.display import html_curve
-from headwater.diagnostics.health_evidence import Evidence
+from headwater.diagnostics.health import Evidence
 from headwater.diagnostics.health_signals import ArrivalChecks
 from headwater.estimators.describers.describer import Describer
 

@@ -19,8 +19,8 @@ from headwater.diagnostics.component_description import (
     word_components,
 )
 from headwater.diagnostics.description import Description, Value
+from headwater.diagnostics.health import Evidence
 from headwater.diagnostics.health_counts import CountChecks
-from headwater.diagnostics.health_evidence import Evidence
 from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
 from headwater.diagnostics.intervals import mean_intervals
 from headwater.estimators.describers.describer import Describer, GaussianView

@@ -24,8 +24,8 @@ from headwater.diagnostics.component_description import (
     word_components,
 )
 from headwater.diagnostics.description import Description, Value
+from headwater.diagnostics.health import PRUNE_ADVICE, Evidence
 from headwater.diagnostics.health_counts import CountChecks
-from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence
 from headwater.estimators.describers.mixture import MixtureDescriber
 from headwater.estimators.sequences import check_sequences
 

@@ -17,9 +17,8 @@ from headwater.core.values import Rows, Values
 from headwater.diagnostics.component_description import Limits, row_totals
 from headwater.diagnostics.description import Description, Value
 from headwater.diagnostics.display import html_strip
-from headwater.diagnostics.health import Health
+from headwater.diagnostics.health import Evidence, Health
 from headwater.diagnostics.health_checks import judge_health
-from headwater.diagnostics.health_evidence import Evidence
 from headwater.diagnostics.notes import Results, notes_of
 from headwater.diagnostics.subject import Subject
 from headwater.estimators.reading import Folded, mean_shares

@@ -18,8 +18,8 @@ from headwater.diagnostics.component_description import (
     word_components,
 )
 from headwater.diagnostics.description import Component, Description, Value
+from headwater.diagnostics.health import Evidence
 from headwater.diagnostics.health_counts import CountChecks
-from headwater.diagnostics.health_evidence import Evidence
 from headwater.diagnostics.health_signals import SpectrumChecks
 from headwater.estimators.describers.describer import Describer
 from headwater.estimators.reading import Folded

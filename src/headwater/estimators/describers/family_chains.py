@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from headwater.core.statistics import Array
 from headwater.diagnostics.component_description import Limits, gaussian_components, gaussian_oddities
 from headwater.diagnostics.description import Description, Value
-from headwater.diagnostics.health_evidence import Evidence
+from headwater.diagnostics.health import Evidence
 from headwater.estimators.describers.chains import ChainDescriber
 from headwater.estimators.describers.family_mixture import MOMENT_ROWS, SHOWN, FamilyChecks
 

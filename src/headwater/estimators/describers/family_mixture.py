@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from headwater.core.statistics import Array
 from headwater.diagnostics.component_description import Limits, column_names, gaussian_components
 from headwater.diagnostics.description import Description
-from headwater.diagnostics.health import Finding
+from headwater.diagnostics.health import PRUNE_ADVICE, Evidence, Finding, Support
 from headwater.diagnostics.health_classes import class_findings
-from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence, Support
 from headwater.diagnostics.health_gaps import table_gap_findings
 from headwater.estimators.describers.mixture import MixtureDescriber
 from headwater.families.family import Family

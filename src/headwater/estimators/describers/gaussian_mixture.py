@@ -17,8 +17,7 @@ from headwater.diagnostics.component_description import (
     gaussian_oddities,
 )
 from headwater.diagnostics.description import Description, Value
-from headwater.diagnostics.health import Finding
-from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence
+from headwater.diagnostics.health import PRUNE_ADVICE, Evidence, Finding
 from headwater.diagnostics.health_gaps import gap_findings
 from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
 from headwater.diagnostics.health_rounding import ROW_LIMIT, rounding_findings

@@ -9,7 +9,7 @@ from headwater.core.batch import Batch
 from headwater.core.gapped_rows import as_gapped
 from headwater.diagnostics.component_description import Limits, column_names, count_left_out, heaviest_components, interval_of
 from headwater.diagnostics.description import Component, Description, Value
-from headwater.diagnostics.health_evidence import PRUNE_ADVICE, Evidence
+from headwater.diagnostics.health import PRUNE_ADVICE, Evidence
 from headwater.diagnostics.health_gaps import gap_findings
 from headwater.diagnostics.health_gaussian import GaussianChecks, constant_columns
 from headwater.diagnostics.health_regression import RegressionChecks

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
-from headwater.diagnostics.health_evidence import Evidence
+from headwater.diagnostics.health import Evidence
 from headwater.estimators.describers.family_chains import FamilyChainDescriber
 from headwater.estimators.describers.family_mixture import MOMENT_ROWS, FamilyChecks
 from headwater.estimators.reading import Folded

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
 from headwater.diagnostics.component_description import column_names
-from headwater.diagnostics.health_evidence import Evidence
+from headwater.diagnostics.health import Evidence
 from headwater.estimators.describers.family_mixture import SHOWN, FamilyMixtureDescriber
 
 

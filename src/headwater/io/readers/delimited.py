@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from headwater.io.byte_streams import HEAD_BYTES, LINE_BYTES_LIMIT, AppendedBytes, ByteStream
 from headwater.io.options import Options
 from headwater.io.read_errors import NoRows, StreamError, explain_read_errors
-from headwater.io.readers.delimited_head import Look, look_at_first_rows
-from headwater.io.readers.delimited_parsing import convert_options, explain_csv_errors, parse_options
+from headwater.io.readers.delimited_head import Look, convert_options, explain_csv_errors, look_at_first_rows, parse_options
 from headwater.io.recipes.column_choice import refuse_duplicate_names
 from headwater.io.recipes.recipe import ColumnRecipe
 from headwater.io.recipes.tables import TableHead

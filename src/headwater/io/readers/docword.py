@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.io.compression import CODECS
+from headwater.io.byte_streams import CODECS
 from headwater.io.first_bytes import read_first_bytes
 from headwater.io.options import Options
 from headwater.io.read_errors import StreamError, explain_read_errors

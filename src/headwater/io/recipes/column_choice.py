@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 from headwater.io.options import Options
 from headwater.io.read_errors import NoNumbers, StreamError, column_phrase, quote_names
 from headwater.io.recipes import arrow_columns
-from headwater.io.recipes.companions import EXACT, ROLES, plan_companions
+from headwater.io.recipes.companions import EXACT, ROLES, KeptColumns, plan_companions, value_type
 from headwater.io.recipes.date_parts import kind_of_dates
-from headwater.io.recipes.kept_columns import KeptColumns, value_type
 from headwater.io.recipes.recipe import Recipe
 from headwater.io.recipes.tables import Input, TableHead, TableRecipe
 from headwater.io.recipes.typed_columns import NUMBER, TypedColumnsRecipe, column_type, refuse_missing

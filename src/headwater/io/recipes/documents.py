@@ -19,12 +19,12 @@ from headwater.io.recipes.column_choice import refuse_duplicate_names, resolve_c
 from headwater.io.recipes.companions import (
     ROLES,
     Companions,
+    KeptColumns,
     concatenate_companions,
     plan_companions,
     refuse_absent,
     refuse_roles,
 )
-from headwater.io.recipes.kept_columns import KeptColumns
 from headwater.io.recipes.tables import TableHead, column_finder, columns_to_read, rows_per_chunk
 from headwater.io.vocabulary import Tokenizer, WordColumns, count_matrix
 

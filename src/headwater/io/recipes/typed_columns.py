@@ -12,10 +12,9 @@ from headwater.core.chunk import Chunk
 from headwater.core.table_rows import TableRows
 from headwater.io.blocks import Block
 from headwater.io.read_errors import StreamError, explain_read_errors
-from headwater.io.recipes.companions import Companions, concatenate_companions
+from headwater.io.recipes.companions import Companions, KeptColumns, concatenate_companions
 from headwater.io.recipes.date_parts import KINDS as DATE_KINDS
 from headwater.io.recipes.date_parts import to_parts, type_of_dates
-from headwater.io.recipes.kept_columns import KeptColumns
 from headwater.io.recipes.tables import column_finder, columns_to_read, rows_per_chunk
 
 if TYPE_CHECKING:
