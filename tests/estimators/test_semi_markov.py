@@ -40,6 +40,9 @@ def test_scores_states_and_paths_are_those_of_all_stays(model):
         assert_allclose(model.smooth(X, lag=0)[at], so_far[-1], rtol=1e-8, atol=1e-12)
     found = model.predict(X)
     assert_array_equal(found, path)
+    assert_allclose(model.filter(X, key="another"), model.smooth(X, lag=0), rtol=1e-8, atol=1e-12)
+    assert_allclose(model.filter([0.1], key="another"), model.smooth([[0.1]])[0], rtol=1e-8, atol=1e-12)
+    assert model.next_state_proba(X=X).shape == (3,)
 
 
 def test_forecasts_are_those_of_all_stays(model):

@@ -51,6 +51,16 @@ class ChainAnswers(AnomalyDecisions):
     def transmat_(self) -> Array:
         """Probability of each transition."""
 
+    # What a subclass may say, whose model has several states for each that a user sees
+
+    def _pool_states(self, values: Array) -> Array:
+        """Return what the model has of each of its states (..., K) by the states that users see."""
+        return values
+
+    def _pool_path(self, path: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return a path of the model by the states that users see."""
+        return path
+
     # Answers
 
     @answers_by_score
@@ -154,7 +164,7 @@ class ChainAnswers(AnomalyDecisions):
         batch = self._sequences_of(X, lengths)
         scores = np.empty(len(batch))
         posteriors = self._model.smoothed(self._parameters_seen(), batch, scores, self._threads)
-        return float(scores.sum()), posteriors
+        return float(scores.sum()), self._pool_states(posteriors)
 
     @answers_by_chunk
     def predict_proba(self, X: Rows, lengths: Values = None) -> Array:
@@ -173,7 +183,7 @@ class ChainAnswers(AnomalyDecisions):
             Probabilities, which sum to one in each row.
         """
         batch = self._sequences_of(X, lengths)
-        return self._model.posterior(self._parameters_seen(), batch, self._threads)
+        return self._pool_states(self._model.posterior(self._parameters_seen(), batch, self._threads))
 
     @answers_at_once
     def decode(self, X: Rows, lengths: Values = None, algorithm: str | None = None) -> tuple[float, NDArray[np.int64]]:
@@ -201,7 +211,8 @@ class ChainAnswers(AnomalyDecisions):
         if algorithm == "map":
             posteriors = self.predict_proba(X, lengths)
             return float(posteriors.max(axis=1).sum()), posteriors.argmax(axis=1)
-        return self._model.best(self._parameters_seen(), self._sequences_of(X, lengths), self._threads)
+        score, path = self._model.best(self._parameters_seen(), self._sequences_of(X, lengths), self._threads)
+        return score, self._pool_path(path)
 
     @answers_by_chunk
     def predict(self, X: Rows, lengths: Values = None) -> NDArray[np.int64]:

@@ -74,8 +74,8 @@ class ChainDiagnostics(ChainAnswers):
             raise ValueError(f"lag must be a whole number of at least 0, or None for all rows, got {lag!r}")
         batch, parameters = self._sequences_of(X, lengths), self._parameters_seen()
         if lag is None:
-            return self._model.posterior(parameters, batch, self._threads)
-        return smooth_lagged(self._model, parameters, batch, int(lag), self._threads)
+            return self._pool_states(self._model.posterior(parameters, batch, self._threads))
+        return self._pool_states(smooth_lagged(self._model, parameters, batch, int(lag), self._threads))
 
     @answers_at_once
     def residuals(self, X: Rows, lengths: Values = None, *, kind: str = "normal", random_state: RandomState = None) -> Array:

@@ -90,8 +90,9 @@ class ChainPositions(ChainDiagnostics):
         rows = self._one(X) if single else self._aligned(self._checked(X))
         if self._has_state() and not single:
             self._note_columns(Chunk(rows, NO_SEQUENCES, X, {}), reset=False)
-        states = np.empty((len(rows), self.n_components_))
-        self._went_on(rows, key, np.empty(0), states)
+        found = np.empty((len(rows), self._model.n_components))
+        self._went_on(rows, key, np.empty(0), found)
+        states = self._pool_states(found)
         return states[0] if single else states
 
     @answers_at_once
@@ -111,7 +112,7 @@ class ChainPositions(ChainDiagnostics):
         states : ndarray of shape (n_components,)
             Probabilities, which sum to one.
         """
-        return self._next_states(key, X)[1]
+        return self._pool_states(self._next_states(key, X)[1])
 
     def _next_states(self, key: Key, X: Rows) -> tuple[ChainParameters, Array]:
         """Parameters, and where the chain may be at the next row of a sequence."""

@@ -363,10 +363,6 @@ class HiddenMarkovEstimator(ChainStreams):
 
     # How it looks
 
-    def _pool_states(self, values: Array) -> Array:
-        """Return what the model has of each of its states (..., K) by the states that users see."""
-        return values
-
     def _chain_parts(self, found: DescribedComponents) -> DescribedStates:
         """Add what the chain does to the description of its states: how long they last, and the transitions."""
         often, transitions = self.get_stationary_distribution(), self.transmat_

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
-from headwater.core.values import AnyArray, Key, RandomState, Rows, Values
-from headwater.estimators.calls import answers_at_once, answers_by_chunk, reads
+from headwater.core.values import AnyArray, RandomState, Rows, Values
+from headwater.estimators.calls import answers_at_once, reads
 from headwater.estimators.chain_answers import seed_of
 from headwater.estimators.family_hmm import FamilyHMM
 from headwater.estimators.forecast import Forecast, Seed
@@ -104,6 +104,9 @@ class SemiMarkovAnswers(FamilyHMM):
     def _pool_states(self, values: Array) -> Array:
         return self._chain.pooled(values)
 
+    def _pool_path(self, path: NDArray[np.int64]) -> NDArray[np.int64]:
+        return path // self._chain.longest
+
     @reads
     def get_stationary_distribution(self) -> Array:
         """Return the share of rows that the chain spends in each state in the long run.
@@ -117,133 +120,6 @@ class SemiMarkovAnswers(FamilyHMM):
         return np.asarray(shares / shares.sum())
 
     # Answers
-
-    @answers_by_chunk
-    def score_samples(self, X: Rows, lengths: Values = None) -> tuple[float, Array]:
-        """Return the log-likelihood of all rows together, and the probability of each state at each of them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence; by default all rows are one.
-
-        Returns
-        -------
-        log_prob : float
-            Log-likelihood.
-        posteriors : ndarray of shape (n_samples, n_components)
-            Probability of each state given all rows of the sequence.
-        """
-        score, posteriors = super().score_samples(X, lengths)
-        return score, self._pool_states(posteriors)
-
-    @answers_by_chunk
-    def predict_proba(self, X: Rows, lengths: Values = None) -> Array:
-        """Return the probability of each state at each row, given all rows of its sequence.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence; by default all rows are one.
-
-        Returns
-        -------
-        posteriors : ndarray of shape (n_samples, n_components)
-            Probabilities, which sum to one in each row.
-        """
-        return self._pool_states(super().predict_proba(X, lengths))
-
-    @answers_at_once
-    def smooth(self, X: Rows, lengths: Values = None, *, lag: int | None = None) -> Array:
-        """Return the probability of each state at each row, given the rows up to `lag` rows later.
-
-        What a monitor knows that may wait a little: with lag 0 that is the filter, and with all rows it is `predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence; by default all rows are one.
-        lag : int, optional
-            How many rows to look ahead; by default to the end of the sequence.
-
-        Returns
-        -------
-        states : ndarray of shape (n_samples, n_components)
-            Probabilities, which sum to one in each row.
-        """
-        return self._pool_states(super().smooth(X, lengths, lag=lag))
-
-    @answers_at_once
-    def filter(self, X: Rows, *, key: Key = None) -> Array:
-        """Return the probability of each state at each row, given the rows up to it, if they came next.
-
-        The rows follow those that were learned; nothing is learned from them, and the sequence does not go on.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or (n_features,) for one row
-            The rows.
-        key : str or int, optional
-            The open sequence that they follow; if there is none, they begin one.
-
-        Returns
-        -------
-        states : ndarray of shape (n_samples, n_components), or (n_components,) for one row
-            Probabilities, which sum to one in each row.
-        """
-        return self._pool_states(super().filter(X, key=key))
-
-    @answers_at_once
-    def next_state_proba(self, key: Key = None, X: Rows = None) -> Array:
-        """Return the probability of each state at the next row of a sequence.
-
-        Parameters
-        ----------
-        key : str or int, optional
-            The open sequence; if there is none with this key, the next row is its first. By default the one without a name, and
-            after a `fit` the last one that was learned.
-        X : array-like of shape (n_samples, n_features), optional
-            The rows so far of another sequence, from its first on; nothing is learned from them.
-
-        Returns
-        -------
-        states : ndarray of shape (n_components,)
-            Probabilities, which sum to one.
-        """
-        return self._pool_states(super().next_state_proba(key, X))
-
-    @answers_at_once
-    def decode(self, X: Rows, lengths: Values = None, algorithm: str | None = None) -> tuple[float, NDArray[np.int64]]:
-        """Return the most probable states.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        lengths : array-like of shape (n_sequences,), optional
-            Length of each sequence; by default all rows are one.
-        algorithm : {'viterbi', 'map'}, optional
-            The most probable path, or the most probable state of each row; by default `decoder`.
-
-        Returns
-        -------
-        log_prob : float
-            Log-probability of path and rows ('viterbi'), or the sum of the states' probabilities ('map').
-        states : ndarray of shape (n_samples,)
-            The states.
-        """
-        algorithm = self.decoder if algorithm is None else algorithm
-        if algorithm == "map":
-            posteriors = self.predict_proba(X, lengths)
-            return float(posteriors.max(axis=1).sum()), posteriors.argmax(axis=1)
-        score, states = super().decode(X, lengths, algorithm)
-        return score, states // self._chain.longest
 
     @answers_at_once
     def anomaly_score(self, X: Rows, lengths: Values = None, *, rate: float = EXPECTED_RATE) -> Array:
