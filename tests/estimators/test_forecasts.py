@@ -182,3 +182,14 @@ def test_randomised_transforms_of_counts_are_uniform():
         found[at] = below + rng.random(2) * (upto - below)
     for column in found.T:
         assert stats.kstest(column, "uniform").pvalue > 1e-3
+
+
+def test_series_that_grow_beyond_all_numbers_are_refused():
+    """Their moments would be no numbers."""
+    rows = 2.0 ** np.arange(300) * (1.0 + 0.01 * np.random.default_rng(0).normal(size=300))
+    model = hw.AutoregressiveHMM(2, random_state=0).fit(rows[:, None])
+    assert np.isfinite(model.forecast(20).mean).all()
+    with pytest.raises(ValueError, match=r"grows without end under its coefficients, and no number can hold step \d+"):
+        _ = model.forecast(1000).mean
+    with pytest.raises(ValueError, match="ask for fewer steps"):
+        model.forecast(2000).sample(3, random_state=0)

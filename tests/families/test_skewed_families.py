@@ -6,6 +6,7 @@ from naive import columns as naive
 from scipy import integrate, optimize, stats
 from scipy.special import digamma, gammaln
 
+import headwater as hw
 from headwater.core.batch import Batch
 from headwater.families.gamma_columns import GammaColumns, solve_shape
 from headwater.families.log_normal import LogNormal
@@ -307,3 +308,13 @@ def test_rows_of_the_background_are_drawn_from_its_density(rng):
     assert np.isclose(total, 1.0) and density[0] > density[1]
     below = integrate.quad(lambda x: np.exp(log_positive(law, np.array([[x]]))[0]), 0.0, 10.0)[0]
     assert abs(np.mean(drawn < 10.0) - below) < 0.03
+
+
+def test_counts_beyond_all_whole_numbers_of_the_generator_are_drawn():
+    rng = np.random.default_rng(0)
+    counts = np.where(rng.random(300) < 0.3, 0.0, np.rint(1e20 * (1.0 + rng.random(300))))
+    rows = np.column_stack([rng.normal(size=300), counts])
+    model = hw.MixedMixture(2, columns={0: "gaussian", 1: "zero-inflated-poisson"}, random_state=0).fit(rows)
+    drawn = np.asarray(model.sample(200)[0])[:, 1]
+    assert 0.1 < np.mean(drawn == 0.0) < 0.6
+    assert 5e19 < drawn.max() < 4e20

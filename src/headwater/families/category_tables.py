@@ -26,6 +26,7 @@ from headwater.families.components import ComponentStatistics, sum_rows
 from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
 from headwater.families.family import Family
 from headwater.families.geometry import Geometry, RowGeometry
+from headwater.families.soundness import NO_PARAMETERS, are_no_logs
 from headwater.families.wide_law import WideLaw, count_seen
 from headwater.kernels.category_tables import add_log_probabilities, count_categories
 
@@ -154,6 +155,11 @@ class CategoryTables(Family[CategoryPrior, CategoryStatistics, CategoryParameter
 
     def find_impossible(self, totals: CategoryStatistics) -> NDArray[np.bool_]:
         return np.asarray((totals.count < 0.0) | (totals.table < 0.0).any(axis=(1, 2)))
+
+    def find_problem(self, record: object, width: int) -> str:
+        if isinstance(record, CategoryParameters):
+            return NO_PARAMETERS if are_no_logs(record.logs) else ""
+        return super().find_problem(record, width)
 
     def conditional(self, parameters: CategoryParameters, X: Matrix, missing: Mask) -> ConditionalLaw:
         """Return the law of the codes of missing columns under each component."""

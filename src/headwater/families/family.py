@@ -365,6 +365,10 @@ class Family(FamilyCore[Prior, Stats, Params]):
         totals = cast(Stats, record)
         return find_count_problem(totals.count) or (IMPOSSIBLE if self.find_impossible(totals).any() else "")
 
+    def find_mismatch(self, parameters: Params, prior: Prior, totals: Stats) -> str:
+        """Return how sound parameters from a file do not fit the prior and the statistics in it, as the end of a sentence."""
+        return ""
+
 
 AnyFamily: TypeAlias = Family[Any, Any, Any]  # of which only itself knows what its records are
 

@@ -33,7 +33,16 @@ from headwater.families.linear_gaussian_belief import (
     precision_root,
     solve_normal_equations,
 )
-from headwater.families.soundness import MOST_ROWS, NO_PARAMETERS, NO_PRIOR, exceeds, has_indefinite
+from headwater.families.soundness import (
+    BEYOND,
+    FARTHEST,
+    MOST_ROWS,
+    NO_PARAMETERS,
+    NO_PRIOR,
+    SLACK,
+    exceeds,
+    has_indefinite,
+)
 
 COEF_ROWS = 1e-3  # that the prior of the coefficients counts as
 FLAT = 1e-9  # part of the default prior that is left where there is none: it matters to states without rows only
@@ -276,9 +285,27 @@ class LinearGaussian(Family[LinearGaussianPrior, LinearGaussianStatistics, Linea
         if isinstance(record, LinearGaussianParameters):
             sound = np.diagonal(record.factor, axis1=1, axis2=2).min() > 0.0
             far = exceeds(LARGEST, record.origin) or exceeds(LARGEST / FLAT, record.leverage)
-            return NO_PARAMETERS if far or not sound or exceeds(MOST_ROWS, record.offset) else ""
+            if far or not sound or exceeds(MOST_ROWS, record.offset):
+                return NO_PARAMETERS
+            logs = np.log(np.diagonal(record.factor, axis1=1, axis2=2)).sum(axis=1) - 0.5 * self.n_targets * LOG_TWO_PI
+            exact = not record.leverage.any()  # else the offset is that of an expected density
+            return NO_PARAMETERS if exact and exceeds(SLACK, (record.offset - logs) / (1.0 + np.abs(logs))) else ""
         if isinstance(record, LinearGaussianStatistics):
             sizes = np.maximum(np.trace(record.cross, axis1=1, axis2=2), 1e-300)
             if has_indefinite(0.5 * (record.cross + np.swapaxes(record.cross, 1, 2)), sizes):  # which is what `belief` reads
                 return "has a scatter that is not positive definite"
         return super().find_problem(record, width)
+
+    def find_mismatch(
+        self, parameters: LinearGaussianParameters, prior: LinearGaussianPrior, totals: LinearGaussianStatistics
+    ) -> str:
+        """Residuals of the rows behind prior and statistics have squares, in units of the noise."""
+        d, q = self.n_targets, len(prior.precision)
+        products = 0.5 * (totals.cross + np.swapaxes(totals.cross, 1, 2))
+        products[:, :q, :q] += prior.precision
+        products[:, q:, q:] += prior.scale
+        targets = np.broadcast_to(np.eye(d), (self.n_components, d, d))
+        with np.errstate(over="ignore", invalid="ignore"):
+            residuals = parameters.factor @ np.concatenate([-parameters.coef, targets], axis=2)
+            squares = np.einsum("kij,kjl,kil->k", residuals, products, residuals)
+        return BEYOND if exceeds(FARTHEST, squares) else ""

@@ -166,7 +166,7 @@ class Poisson(ColumnFamily[GammaPrior, PoissonStatistics, PoissonParameters | Ga
             rates = rng.gamma(parameters.shape[components], 1.0 / parameters.rate[components])
         else:
             rates = parameters.rates[components]
-        rows = _draw_counts(rates, rng)
+        rows = draw_counts(rates, rng)
         return rows if self.exposure is None else np.insert(rows, self.exposure, 1.0, axis=1)
 
     def log_wide(self, law: WideLaw, X: Matrix) -> Array:
@@ -278,7 +278,7 @@ def _log_negative_binomial(belief: GammaBelief, counts: Array, times: Array) -> 
     return found
 
 
-def _draw_counts(rates: Array, rng: np.random.Generator) -> Array:
+def draw_counts(rates: Array, rng: np.random.Generator) -> Array:
     """Draw counts; large ones as rounded Gaussians, since the generator knows no whole numbers beyond 2^63."""
     large = rates > LARGE_RATE
     counts = rng.poisson(np.where(large, 0.0, rates)).astype(float)

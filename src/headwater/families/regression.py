@@ -133,6 +133,9 @@ class Regression(Family[RegressionPrior, GaussianStatistics, RegressionParameter
             problem = soundness.find_parameters_problem(record)
         return problem or ("" if self.gate is None else self.gate.find_problem(record.gate, width - 1))
 
+    def find_mismatch(self, parameters: RegressionParameters, prior: RegressionPrior, totals: GaussianStatistics) -> str:
+        return soundness.find_mismatch(parameters, prior.information + moments(totals, self.intercept))
+
     def geometry(self, batch: Batch) -> Geometry:
         """Return the geometry of the rows for a start; its views are design and target."""
         whole = Geometry.of(batch, matrix=False)

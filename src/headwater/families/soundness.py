@@ -18,6 +18,7 @@ MOST_COUNTS = 4.0  # a row
 MOST_ROWS = 1e60  # that a stream may weigh
 MOST_WORDS = 1e60  # of a row
 MOST_BELIEF = 1e120  # words of all rows
+FARTHEST = 1e235  # of a score: that of rows which lie as far apart as rows can
 
 NEGATIVE = "has negative counts"
 INDEFINITE = "has a scatter that is not positive definite"
@@ -27,6 +28,7 @@ NO_MASSES = "has columns that were seen more often than their rows"
 NO_PRIOR = "is not a valid prior"
 NO_PARAMETERS = "is not a valid density"
 IMPOSSIBLE = "has statistics that no rows could have made"
+BEYOND = "expects rows that are beyond all that its statistics say"
 
 
 def has_negative(*arrays: Array) -> bool:
@@ -35,8 +37,9 @@ def has_negative(*arrays: Array) -> bool:
 
 
 def is_no_power(powers: Array) -> bool:
-    """Whether some of these are no powers of Student's density, which are one half or more; Gaussians have 0."""
-    return bool(np.any((powers != 0.0) & ~((powers >= LEAST_POWER) & (powers <= MOST_ROWS))))
+    """Whether these are no powers of Student's density, which are one half or more; those of Gaussians are all 0."""
+    student = (powers >= LEAST_POWER) & (powers <= MOST_ROWS)
+    return bool(powers.any() and not student.all())
 
 
 def are_no_shares(*arrays: Array) -> bool:

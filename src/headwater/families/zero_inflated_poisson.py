@@ -21,8 +21,9 @@ from headwater.families.columns import PRIOR_ROWS, column_means, fill_gaps, mark
 from headwater.families.components import ComponentStatistics
 from headwater.families.conditional_law import Places
 from headwater.families.geometry import RowGeometry
-from headwater.families.poisson import LEAST_RATE
+from headwater.families.poisson import LEAST_RATE, draw_counts
 from headwater.families.skewed_columns import SkewedColumns
+from headwater.families.soundness import NO_PARAMETERS, are_no_logs
 from headwater.families.wide_law import WideLaw, log_counts, sample_counts
 from headwater.families.zero_inflated_entries import ZeroInflatedPoissonEntries
 
@@ -79,6 +80,13 @@ class ZeroInflatedPoisson(
         ZeroInflatedPoissonParameters: ("rates",),
     }
     filler = 0.0
+
+    def find_problem(self, record: object, width: int) -> str:
+        if isinstance(record, ZeroInflatedPoissonParameters) and are_no_logs(
+            np.stack([record.log_zeros, record.log_others], -1)
+        ):
+            return NO_PARAMETERS
+        return super().find_problem(record, width)
 
     @property
     def has_hidden_values(self) -> bool:
@@ -175,7 +183,7 @@ class ZeroInflatedPoisson(
         mass, rates = parameters.mass[components], parameters.rates[components]
         if np.any(mass > 0.0):
             rates = rng.gamma(mass) * np.expm1(-rates)  # log(b / (1 + b)) is stored, and 1 / b is exp(-it) - 1
-        return np.where(zero, 0.0, rng.poisson(rates)).astype(float)
+        return np.where(zero, 0.0, draw_counts(rates, rng))
 
     def log_wide(self, law: WideLaw, X: Matrix) -> Array:
         return log_counts(law, X)
@@ -196,5 +204,6 @@ class ZeroInflatedPoisson(
 
     def _find_nonpositive(self, record: object) -> str:
         # With "predictive" what is stored as rates is negative.
-        predictive = isinstance(record, ZeroInflatedPoissonParameters) and np.any(record.mass > 0.0)
-        return "" if predictive else super()._find_nonpositive(record)
+        if isinstance(record, ZeroInflatedPoissonParameters) and record.mass.any():
+            return "" if record.mass.min() > 0.0 and record.rates.max() < 0.0 else NO_PARAMETERS
+        return super()._find_nonpositive(record)

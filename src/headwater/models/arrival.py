@@ -24,6 +24,7 @@ from headwater.families.soundness import (
     MOST_SHARE,
     NEGATIVE,
     NO_PARAMETERS,
+    SLACK,
     TOO_MANY,
     exceeds,
     has_indefinite,
@@ -109,7 +110,7 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
         """What is wrong with a record read from a file; "" if nothing is."""
         if isinstance(record, ArrivalParameters):
             unsound = record.power < 0.0 or record.noise < SILENCE or exceeds(MOST_POWER, record.power, record.noise)
-            return NO_PARAMETERS if unsound else ""
+            return NO_PARAMETERS if unsound or not self._leads_to(record.direction, record.steering, record.slope) else ""
         if isinstance(record, ArrivalStatistics):
             if has_negative(record.count, record.heard, record.information, np.diagonal(record.real)):
                 return NEGATIVE
@@ -120,6 +121,14 @@ class Arrival(Model[None, ArrivalStatistics, ArrivalParameters]):
             both = np.block([[record.real, -record.imag], [record.imag, record.real]])
             return INDEFINITE if has_indefinite(both, np.abs(both).max()) else ""
         return ""
+
+    def _leads_to(self, x: float, steering: Array, slope: Array) -> bool:
+        """Whether these are the steering vector and its derivative of a direction."""
+        first, last = self.sensors.direction(np.array(self.sensors.range))
+        if not first - SLACK <= x <= last + SLACK:
+            return False
+        own = zip((steering, slope), self.sensors.steered(x), strict=True)
+        return all(np.allclose(found, known, rtol=SLACK, atol=SLACK) for found, known in own)
 
     # Readout
 

@@ -56,9 +56,11 @@ class AutoregressiveRows:
         products = shares[0][:, None, None] * np.outer(now, now)
         mean, variance = np.empty((2, self.states.steps, d))
         for at in range(self.states.steps):
-            products = step @ products @ np.swapaxes(step, 1, 2)
-            products[:, 1 : 1 + d, 1 : 1 + d] += shares[at][:, None, None] * self.law.covariance
-            whole = products.sum(axis=0)
+            with np.errstate(over="ignore", invalid="ignore"):
+                products = step @ products @ np.swapaxes(step, 1, 2)
+                products[:, 1 : 1 + d, 1 : 1 + d] += shares[at][:, None, None] * self.law.covariance
+                whole = products.sum(axis=0)
+            _check_growth(at, whole)
             mean[at] = whole[1 : 1 + d, 0]
             variance[at] = np.maximum(np.diagonal(whole)[1 : 1 + d] - mean[at] ** 2, 0.0)
             products = np.einsum("lk,lij->kij", passages, products)
@@ -113,7 +115,18 @@ class AutoregressiveRows:
         means, rows = np.empty((2, size, steps, self.past.shape[1]))
         for step in range(steps):
             own = paths[:, step]
-            means[:, step] = self.law.means(own, pasts)
+            with np.errstate(over="ignore", invalid="ignore"):
+                means[:, step] = self.law.means(own, pasts)
+            _check_growth(step, means[:, step])
             rows[:, step] = means[:, step] + np.einsum("nij,nj->ni", roots[own], rng.normal(size=rows[:, step].shape))
             pasts = np.concatenate([rows[:, step, None], pasts[:, :-1]], axis=1)
         return means, rows
+
+
+def _check_growth(step: int, values: Array) -> None:
+    """Refuse forecasts of series that grow until no number can hold them, or the square of one."""
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"steps: the series grows without end under its coefficients, and no number can hold step {step + 1} or its "
+            f"variance: ask for fewer steps"
+        )

@@ -22,12 +22,14 @@ from headwater.core.state import Base, Progress, State, Stream, Summary, WarmUp
 from headwater.core.statistics import Statistics
 from headwater.core.steps import Partial, refresh
 from headwater.families.components import ComponentStatistics
-from headwater.families.soundness import exceeds
+from headwater.families.soundness import FARTHEST, exceeds
 from headwater.io.files.records import LARGEST, Damaged, Reader
 from headwater.io.files.reservoirs import read_reservoir
 from headwater.io.files.row_reader import RowReader
 from headwater.io.files.states import BASE_PARTS, LATER_PARTS, PARTS
+from headwater.models.chain_records import ChainParameters
 from headwater.models.mixture import Mixture
+from headwater.models.mixture_records import MixtureParameters
 from headwater.policies.drift import Drift
 from headwater.policies.drift_monitor import adapts
 from headwater.policies.growth import Growth, Step
@@ -42,7 +44,6 @@ MOST_ROWS = 2**53  # of a stream: all whole numbers up to it are floats
 LIGHTEST = 1e-300
 LONGEST_CLOCK = 1e12  # in nats
 SCORED = 256  # kept rows that are scored, to see whether parameters are sound
-FARTHEST = 1e235  # of a score
 LEAST_COUNTS = 1e-6  # a row; one, except where statistics were corrected or components pruned: the heaviest always stays
 MOST_COUNTS = 1e6  # a row; a base may be an estimate, which may exceed one
 LARGEST_ESTIMATE = 1e220  # of a number of a base; squares of the largest rows are 1e200, and moves between components scale it
@@ -93,7 +94,7 @@ class StateReader:
         if record["parameters"] is not None:
             stream = replace(stream, parameters=self._parameters(record["parameters"], stream, f"{path}/parameters"))
         if record["reported"] is not None:
-            stream = stream.with_record(FIT_RESULT, self._parameters(record["reported"], stream, f"{path}/reported"))
+            stream = stream.with_record(FIT_RESULT, self._reported(record["reported"], stream, f"{path}/reported"))
         stream = self._searched(self._unfolded(record, stream, path, part), record, path)
         return self._with_records(stream, self.reader.expect(record["records"], dict, f"{path}/records"), f"{path}/records")
 
@@ -295,6 +296,19 @@ class StateReader:
         for array in arrays_of(record, dense=False):
             if array.dtype.kind == "f" and not (np.isfinite(array) | np.isneginf(array)).all():  # logarithms of zero
                 raise Damaged(f"{path} holds NaN or infinity")
+
+    def _reported(self, tree: object, stream: Stream, path: str) -> object:
+        """Parameters at the end of passes, which fit the statistics that were gathered at them."""
+        parameters, prior, statistics = self._parameters(tree, stream, path), stream.base.prior, stream.statistics
+        if isinstance(parameters, MixtureParameters):
+            problem = self.model.family.find_mismatch(parameters.components, prior.components, statistics)
+        elif isinstance(parameters, ChainParameters):
+            problem = self.model.family.find_mismatch(parameters.emissions, prior.emissions, statistics.emissions)
+        else:
+            problem = ""
+        if problem:
+            raise Damaged(f"{path} {problem}")
+        return parameters
 
     def _maybe(self, read: Callable[[object, str], Read], tree: object, path: str) -> Read | None:
         return None if tree is None else read(tree, path)
