@@ -179,8 +179,8 @@ class Family(FamilyCore[Prior, Stats, Params]):
             if given:
                 shares = responsibilities[rows]
             else:
-                shares = log_densities(parameters, X) + log_weights
-                found = posterior(shares, batch.labels[rows])
+                shares = np.require(log_densities(parameters, X), np.float64, ["C", "W", "O"])
+                found = posterior(shares, batch.labels[rows], log_weights)
                 score = float(weights[rows] @ found)
                 if scores.size:
                     scores[rows] = found

@@ -240,8 +240,8 @@ class Student(Family[StudentPrior, StudentStatistics, StudentParameters]):
             if given:
                 shares = responsibilities[rows]
             else:
-                shares = logs + log_weights
-                found = posterior(shares, batch.labels[rows])
+                shares = logs.copy()
+                found = posterior(shares, batch.labels[rows], log_weights)
                 score = float(weights[rows] @ found)
                 if scores.size:
                     scores[rows] = found

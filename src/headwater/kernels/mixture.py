@@ -18,6 +18,8 @@ READOUTS = {
 }
 TINY = 1e-300
 
+BLOCK_ROWS = 128  # of a block that stays in the cache
+
 # A floor for joint log-densities, which keeps a row finite that overflows in every component.
 LOWEST = -1e300
 
@@ -125,6 +127,29 @@ def responsibilities_block(
 
 # The same, called by kernels that are large without it.
 called_responsibilities_block = routine(responsibilities_block.py_func)
+
+
+@kernel
+def share_rows(joint, log_weights, labels, scores):
+    """Turn log-densities (n, K) into responsibilities in place, and write the log-likelihood (n,) of each row.
+
+    Rows with a label, which is not -1, belong to that component; without room for labels, no row has one.
+    """
+    n, n_components = joint.shape
+    size = min(BLOCK_ROWS, n)
+    squared = np.empty((n_components, size))
+    peak = np.empty(size)
+    total = np.empty(size)
+    normal = np.zeros(n_components)
+    unweighted = np.empty(0)
+    for at in range(0, n, max(size, 1)):
+        rows = min(size, n - at)
+        for b in range(rows):
+            for k in range(n_components):
+                squared[k, b] = -2.0 * joint[at + b, k]  # of which half is taken off the weight, without rounding
+        responsibilities_block(
+            squared, peak, total, rows, at, unweighted, labels, log_weights, normal, normal, scores, joint, False
+        )
 
 
 @kernel
