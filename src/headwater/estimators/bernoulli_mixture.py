@@ -14,13 +14,11 @@ from sklearn.utils._param_validation import Interval
 from headwater.core.algorithm import Algorithm
 from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
-from headwater.core.values import Matrix, RandomState, Row, Rows, Values
-from headwater.diagnostics.component_intervals import ComponentIntervals
+from headwater.core.values import Matrix, RandomState, Row, Values
 from headwater.diagnostics.observed_information import SHARES
 from headwater.estimators.calls import reads
-from headwater.estimators.column_mixture import ColumnMixture, check_level, spread_prior
+from headwater.estimators.column_mixture import ColumnMixture, ColumnValues, spread_prior
 from headwater.estimators.family_mixture import FamilyMixture
-from headwater.estimators.informed_rows import component_values, find_widening
 from headwater.estimators.traits import Taken
 from headwater.families.bernoulli import Bernoulli
 from headwater.families.columns import mark_gaps
@@ -204,33 +202,8 @@ class BernoulliMixture(ColumnMixture):
         if ((values != 0.0) & (values != 1.0) & ~np.isnan(values)).any():
             raise ValueError("rows must hold 0 and 1 only")
 
-    @reads
-    def credible_intervals(
-        self,
-        level: float = 0.9,
-        *,
-        method: Literal["observed-information", "mean-field"] = "observed-information",
-        X: Rows | None = None,
-    ) -> ComponentIntervals:
-        """Return central credible intervals of weights and probabilities, one by one.
-
-        Parameters
-        ----------
-        level : float, default=0.9
-            Probability of each interval.
-        method : {"observed-information", "mean-field"}, default="observed-information"
-            How wide intervals are: as the observed information has it (Louis, 1982), but no narrower than the approximate
-            posterior; or as wide as that, which is too narrow where components overlap.
-        X : array-like of shape (n_samples, n_features), optional
-            Rows like those that were learned, by which the information is computed. Default: reservoir rows, where there are
-            some without gaps, else rows that are drawn from the model.
-
-        Returns
-        -------
-        intervals : ComponentIntervals
-            `weights` (K, 2) and `values` (K, n_features, 2), which are probabilities; printed, they are a table.
-        """
-        level, family, (prior, totals) = check_level(level), cast(Bernoulli, self._model.family), self._belief_totals()
+    def _column_values(self) -> ColumnValues:
+        family, (prior, totals) = cast(Bernoulli, self._model.family), self._belief_totals()
         ones, zeros = family.belief(prior, totals)
         before, learned = np.add(*family.belief(prior, totals.scaled(0.0))), self.probabilities_
 
@@ -240,9 +213,7 @@ class BernoulliMixture(ColumnMixture):
         def quantiles(probabilities: Array) -> Array:
             return np.asarray(betaincinv(ones[..., None], zeros[..., None], probabilities))
 
-        wider = find_widening(self, method, X, learned.size + len(learned), scores)
-        weights, values = component_values(self, level, wider, quantiles, SHARES)
-        return ComponentIntervals(level, weights, values, "probabilities", tuple(self._column_names))
+        return ColumnValues("probabilities", tuple(self._column_names), learned, SHARES, scores, quantiles)
 
     @property
     @reads

@@ -61,6 +61,10 @@ class ChainAnswers(AnomalyDecisions):
         """Return a path of the model by the states that users see."""
         return path
 
+    def _place_of(self, state: int, rng: np.random.Generator) -> int:
+        """Return a state of the model, for one that users see."""
+        return state
+
     # Answers
 
     @answers_by_score
@@ -259,8 +263,12 @@ class ChainAnswers(AnomalyDecisions):
             raise ValueError(f"Invalid value for 'n_samples': {n_samples!r}. The sampling requires at least one sample.")
         if currstate is not None and not (isinstance(currstate, numbers.Integral) and 0 <= currstate < self.n_components_):
             raise ValueError(f"currstate must be a state, from 0 to {self.n_components_ - 1}, got {currstate!r}")
-        rng = rng_of(self) if random_state is None else np.random.default_rng(seed_of(random_state))
-        return self._model.sample(parameters, int(n_samples), rng, None if currstate is None else int(currstate))
+        first = None if currstate is None else self._place_of(int(currstate), self._sampling_rng(random_state))
+        X, path = self._model.sample(parameters, int(n_samples), self._sampling_rng(random_state), first)
+        return X, self._pool_path(path)
+
+    def _sampling_rng(self, random_state: RandomState) -> np.random.Generator:
+        return rng_of(self) if random_state is None else np.random.default_rng(seed_of(random_state))
 
     @answers_by_score
     def aic(self, X: Rows, lengths: Values = None) -> float:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numbers
-from dataclasses import replace
-from typing import Any, Self
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +16,28 @@ from headwater.core.statistics import Array
 from headwater.core.validation import n_dimensions
 from headwater.core.values import Rows, Values
 from headwater.diagnostics.component_description import column_names
+from headwater.diagnostics.component_intervals import ComponentIntervals
+from headwater.diagnostics.observed_information import Scale
+from headwater.estimators.calls import reads
 from headwater.estimators.family_mixture import FamilyMixture
 from headwater.estimators.gap_answers import GapAnswers
+from headwater.estimators.informed_rows import component_values, find_widening
 from headwater.estimators.start_parameters import check_array
 from headwater.estimators.traits import Taken
 from headwater.families.columns import mark_gaps
+from headwater.families.parameter_scores import ParameterScores
+
+
+@dataclass(frozen=True)
+class ColumnValues:
+    """Numbers of the columns of each component, such as rates, whose belief is known: what their intervals are made of."""
+
+    called: str
+    names: tuple[str, ...]
+    learned: Array
+    scale: Scale
+    scores: Callable[[Array], ParameterScores]
+    quantiles: Callable[[Array], Array]
 
 
 class ColumnMixture(GapAnswers, FamilyMixture):
@@ -50,6 +69,41 @@ class ColumnMixture(GapAnswers, FamilyMixture):
         """The prior of the components, and the total statistics that they were learned from."""
         prior, statistics, count = self._proper_belief()
         return prior.components, statistics.scaled(count)
+
+    @abstractmethod
+    def _column_values(self) -> ColumnValues:
+        """Return the numbers that have intervals."""
+
+    @reads
+    def credible_intervals(
+        self,
+        level: float = 0.9,
+        *,
+        method: Literal["observed-information", "mean-field"] = "observed-information",
+        X: Rows | None = None,
+    ) -> ComponentIntervals:
+        """Return central credible intervals of the weights, and of what each component has in each column, one by one.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Probability of each interval.
+        method : {"observed-information", "mean-field"}, default="observed-information"
+            How wide intervals are: as the observed information has it (Louis, 1982), but no narrower than the approximate
+            posterior; or as wide as that, which is too narrow where components overlap.
+        X : array-like of shape (n_samples, n_features), optional
+            Rows like those that were learned, by which the information is computed. Default: reservoir rows, where there are
+            some without gaps, else rows that are drawn from the model.
+
+        Returns
+        -------
+        intervals : ComponentIntervals
+            `weights` (K, 2) and `values` (K, columns, 2), which are probabilities or rates; printed, they are a table.
+        """
+        level, found = check_level(level), self._column_values()
+        wider = find_widening(self, method, X, found.learned.size + len(found.learned), found.scores)
+        weights, values = component_values(self, level, wider, found.quantiles, found.scale)
+        return ComponentIntervals(level, weights, values, found.called, found.names)
 
     @property
     def _column_names(self) -> list[str]:

@@ -16,13 +16,11 @@ from headwater.core.algorithm import Algorithm
 from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array
 from headwater.core.values import Matrix, RandomState, Row, Rows, Values
-from headwater.diagnostics.component_intervals import ComponentIntervals
 from headwater.diagnostics.observed_information import POSITIVE
 from headwater.estimators.calls import reads
-from headwater.estimators.column_mixture import ColumnMixture, check_level, find_column, spread_prior
+from headwater.estimators.column_mixture import ColumnMixture, ColumnValues, find_column, spread_prior
 from headwater.estimators.family_mixture import FamilyMixture
 from headwater.estimators.gap_rows import check_gap_rows
-from headwater.estimators.informed_rows import component_values, find_widening
 from headwater.estimators.traits import Taken
 from headwater.families.count_scores import poisson_scores
 from headwater.families.parameter_scores import ParameterScores
@@ -220,33 +218,8 @@ class PoissonMixture(ColumnMixture):
         super()._check_stored(X, width)
         self._check_exposure(self._refuse_negative(X))
 
-    @reads
-    def credible_intervals(
-        self,
-        level: float = 0.9,
-        *,
-        method: Literal["observed-information", "mean-field"] = "observed-information",
-        X: Rows | None = None,
-    ) -> ComponentIntervals:
-        """Return central credible intervals of weights and rates, one by one.
-
-        Parameters
-        ----------
-        level : float, default=0.9
-            Probability of each interval.
-        method : {"observed-information", "mean-field"}, default="observed-information"
-            How wide intervals are: as the observed information has it (Louis, 1982), but no narrower than the approximate
-            posterior; or as wide as that, which is too narrow where components overlap.
-        X : array-like of shape (n_samples, n_features), optional
-            Rows like those that were learned, by which the information is computed. Default: reservoir rows, where there are
-            some without gaps, else rows that are drawn from the model.
-
-        Returns
-        -------
-        intervals : ComponentIntervals
-            `weights` (K, 2) and `values` (K, n_counts, 2), which are rates; printed, they are a table.
-        """
-        level, family, (prior, totals) = check_level(level), cast(Poisson, self._model.family), self._belief_totals()
+    def _column_values(self) -> ColumnValues:
+        family, (prior, totals) = cast(Poisson, self._model.family), self._belief_totals()
         shape, rate = family.belief(prior, totals)
         before, _ = family.belief(prior, totals.scaled(0.0))
         at, learned = find_column(self, self.exposure, self.n_features_in_, "exposure"), self.rates_
@@ -258,9 +231,7 @@ class PoissonMixture(ColumnMixture):
         def quantiles(probabilities: Array) -> Array:
             return np.asarray(gammaincinv(shape[..., None], probabilities) / rate[..., None])
 
-        wider = find_widening(self, method, X, learned.size + len(learned), scores)
-        weights, rates = component_values(self, level, wider, quantiles, POSITIVE)
-        return ComponentIntervals(level, weights, rates, "rates", tuple(self._count_names))
+        return ColumnValues("rates", tuple(self._count_names), learned, POSITIVE, scores, quantiles)
 
     @property
     @reads

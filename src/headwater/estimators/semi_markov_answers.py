@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
-from headwater.core.values import AnyArray, RandomState, Rows, Values
+from headwater.core.values import Rows, Values
 from headwater.estimators.calls import answers_at_once, reads
-from headwater.estimators.chain_answers import seed_of
 from headwater.estimators.family_hmm import FamilyHMM
 from headwater.estimators.forecast import Forecast, Seed
-from headwater.estimators.seeds import rng_of
 from headwater.families.family import AnyFamily
 from headwater.families.gaussian import Gaussian
 from headwater.families.gaussian_records import column_variances
@@ -107,6 +104,9 @@ class SemiMarkovAnswers(FamilyHMM):
     def _pool_path(self, path: NDArray[np.int64]) -> NDArray[np.int64]:
         return path // self._chain.longest
 
+    def _place_of(self, state: int, rng: np.random.Generator) -> int:
+        return state * self._chain.longest + int(rng.choice(self._chain.longest, p=self.durations_[state]))
+
     @reads
     def get_stationary_distribution(self) -> Array:
         """Return the share of rows that the chain spends in each state in the long run.
@@ -142,44 +142,6 @@ class SemiMarkovAnswers(FamilyHMM):
             Scores in nats. Rows that are missing score 0.
         """
         return -self.score_steps(X, lengths)
-
-    @reads
-    def sample(
-        self, n_samples: int = 1, random_state: RandomState = None, currstate: int | None = None
-    ) -> tuple[AnyArray, NDArray[np.int64]]:
-        """Draw a sequence.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of rows.
-        random_state : int, RandomState instance or None, optional
-            By default that of the model.
-        currstate : int, optional
-            The state to begin in.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            The rows.
-        states : ndarray of shape (n_samples,)
-            The states they came from.
-        """
-        first = None
-        if currstate is not None:
-            if not (isinstance(currstate, numbers.Integral) and 0 <= currstate < self.n_components_):
-                raise ValueError(f"currstate must be a state, from 0 to {self.n_components_ - 1}, got {currstate!r}")
-            rng = rng_of(self) if random_state is None else np.random.default_rng(seed_of(random_state))
-            left = int(rng.choice(self._chain.longest, p=self.durations_[currstate]))
-            first = int(currstate) * self._chain.longest + left
-        return self._drawn(n_samples, random_state, first)
-
-    def _drawn(self, n_samples: int, random_state: RandomState, first: int | None) -> tuple[AnyArray, NDArray[np.int64]]:
-        if not isinstance(n_samples, numbers.Integral) or n_samples < 1:
-            raise ValueError(f"Invalid value for 'n_samples': {n_samples!r}. The sampling requires at least one sample.")
-        rng = rng_of(self) if random_state is None else np.random.default_rng(seed_of(random_state))
-        X, states = self._chain.sample(self._parameters_seen(), int(n_samples), rng, first)
-        return X, states // self._chain.longest
 
     def _n_parameters(self) -> int:
         return self._chain.n_parameters(self._learner.width)
