@@ -72,7 +72,7 @@ class Line:
 LINES = (
     Line("batch EM", lambda: "em", batch=True),
     Line("online EM, row by row, n^-0.6", lambda: hw.OnlineEM(decay=0.6, offset=0.0, batch_size=1, average=False)),
-    Line("online EM, row by row, averaged", lambda: hw.OnlineEM(decay=0.6, offset=0.0, batch_size=1)),
+    Line("online EM, row by row, averaged", lambda: hw.OnlineEM(decay=0.6, offset=0.0, batch_size=1, average_exponent=1.0)),
     Line("online EM, row by row, 1/n", lambda: hw.OnlineEM(decay=1.0, offset=0.0, batch_size=1, average=False)),
     Line("headwater's default stream", lambda: "auto", short=False),
 )

@@ -40,7 +40,7 @@ def true_score(rows: Array) -> float:
 def learner(line: str, size: int) -> hw.GaussianMixture:
     rough = line == ROUGH
     return hw.GaussianMixture(
-        3, algorithm=hw.OnlineEM(decay=DECAY, offset=0.0, batch_size=size, average=True), warm_up=WAIT,
+        3, algorithm=hw.OnlineEM(decay=DECAY, offset=0.0, batch_size=size, average_exponent=1.0), warm_up=WAIT,
         weights_init=np.full(3, 1.0 / 3.0) if rough else WEIGHTS, means_init=MEANS + SHIFT if rough else MEANS,
         precisions_init=np.stack([np.eye(2)] * 3), n_threads=1, random_state=0, **(FLAT if line == LIKELIEST else {}),
     )  # fmt: skip

@@ -75,10 +75,10 @@ def steps_name(decay: float) -> str:
 
 def row_by_row(decay: float, average: bool) -> Line:
     name = f"{steps_name(decay)}{', averaged' if average else ''}"
-    return Line(name, lambda: hw.OnlineEM(decay=decay, offset=0.0, batch_size=1, average=average))
+    return Line(name, lambda: hw.OnlineEM(decay=decay, offset=0.0, batch_size=1, average=average, average_exponent=1.0))
 
 
-BLOCKS = Line("blocks of 1000, averaged", lambda: hw.OnlineEM(decay=0.6, batch_size=1000))
+BLOCKS = Line("blocks of 1000, averaged", lambda: hw.OnlineEM(decay=0.6, batch_size=1000, average_exponent=1.0))
 OWN = Line("headwater's defaults", lambda: "auto", given=False)
 LINES = (*(row_by_row(decay, average) for decay in DECAYS for average in (False, True)), BLOCKS, OWN)
 

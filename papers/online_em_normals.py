@@ -188,7 +188,7 @@ def incremental_em(y, start, order, wait, marks):
 def library(decay: float = 0.6, start: Array = START, wait: int = WAIT, **settings: Any) -> hw.GaussianMixture:
     """The library's online EM for this model, row by row unless said otherwise, under a prior too weak to be seen."""
     weight, first, second, variance = start
-    algorithm = hw.OnlineEM(**{"decay": decay, "offset": 0.0, "batch_size": 1, **settings})
+    algorithm = hw.OnlineEM(**{"decay": decay, "offset": 0.0, "batch_size": 1, "average_exponent": 1.0, **settings})
     return hw.GaussianMixture(
         2, covariance_type="tied", algorithm=algorithm, weights_init=[weight, 1.0 - weight], means_init=[[first], [second]],
         precisions_init=[[1.0 / variance]], warm_up=wait, mean_precision_prior=1e-9, degrees_of_freedom_prior=1e-9,

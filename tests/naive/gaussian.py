@@ -208,7 +208,7 @@ def folds(plan, state, batch):
         statistics = statistics.toward(summary.mean, step)
         progress = progress.after(len(part), size, step, size / plan.batch_rows(plan.model))
         if average is not None:
-            gain = min(1.0, 2.0 * size / progress.weight_seen)
+            gain = min(1.0, (1.0 + plan.algorithm.average_exponent) * size / progress.weight_seen)
             if plan.half_life is not None:
                 gain = max(gain, 1.0 - 0.5 ** (size / plan.half_life))
             average = average.toward(statistics, gain)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import ClassVar, Literal
 
 from headwater.core.contracts import Inference, Model
 from headwater.core.schedules import Equal, Schedule, check_decay, check_number
 
 MOST_DRAWS = 10**6  # of one row
+MOST_EXPONENT = 10.0  # of the weights of an average
 
 BatchSize = int | Literal["auto"]
 
@@ -22,7 +23,8 @@ class Algorithm:
     its own size with the steps of its schedule; a batch algorithm, whose online `twin` is named, replaces the statistics
     once per pass. `finish` says that `fit` goes on with passes after the stream, under its prior, whose readout is
     `pass_readout`, and `searches` that before it several seeds compete and the rows are streamed; `likelihood` that passes
-    maximise the likelihood unless a prior was given; `average` that a running average of the statistics is kept. A
+    maximise the likelihood unless a prior was given; `average` that a running average of the statistics is kept, in which
+    row n weighs as n^`average_exponent`. A
     `projection` takes the place of the fold. `again` says that `fit` streams the rows again and again; `blocks_grow` that
     batches of sequences become larger with the stream; `refines` that a mixture keeps a reservoir, by which it
     leaves a bad start; `counts_rows` that the prior is weighed against the number of rows seen (paper 001), not against
@@ -43,6 +45,7 @@ class Algorithm:
     refines: ClassVar[bool] = False
 
     average: ClassVar[bool] = False
+    average_exponent: ClassVar[float] = 1.0
 
     @property
     def projection(self) -> tuple[str, str] | None:
@@ -93,6 +96,7 @@ class Algorithm:
         decay = getattr(self, "decay", None)
         if decay is not None:
             check_decay(decay)
+        _check_exponent(self.average_exponent)
         rate = getattr(self, "rate", None)
         if rate is not None and not callable(rate):
             raise ValueError(f"rate must be a schedule, such as Harmonic(a, b, c), got {rate!r}")
@@ -119,6 +123,13 @@ class Additive:
     def batch_rows(self, n_components: int, rows_to_learn: int) -> int:
         size: BatchSize = vars(self)["batch_size"]  # each such algorithm has one
         return rows_of_batch("auto" if self.refine and size == 1 else size, rows_to_learn)
+
+
+def _check_exponent(value: object) -> None:
+    """Refuse an exponent of the weights of an average that is not from 0 to 10: beyond that it averages next to nothing."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not (number and 0.0 <= float(value) <= MOST_EXPONENT):  # type: ignore[arg-type]
+        raise ValueError(f"average_exponent must be a number from 0 to {MOST_EXPONENT:g}, got {value!r}")
 
 
 def rows_of_batch(batch_size: BatchSize, rows_to_learn: int, at_least: int = 1024) -> int:

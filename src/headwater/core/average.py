@@ -45,10 +45,15 @@ class Average(Policy):
 
 
 def average_gains(plan: Plan, progress: Progress, sizes: Array) -> Array:
-    """Gains of the running average: 2/n favours later statistics, and the length of the stream need not be known."""
+    """Gains of the running average in which row n weighs as n^a: (1 + a)/n. No length of the stream need be known."""
     seen = progress.weight_seen - plan.learner.averages_after + np.cumsum(sizes)
-    gains = np.minimum(1.0, 2.0 * sizes / seen)
+    gains = np.minimum(1.0, (1.0 + plan.algorithm.average_exponent) * sizes / seen)
     return gains if plan.half_life is None else np.maximum(gains, 1.0 - np.exp2(-sizes / plan.half_life))
+
+
+def share_of_average(plan: Plan, before: Progress, after: Progress) -> float:
+    """What an average weighs in one that went on from it, as `average_gains` leaves it."""
+    return float((before.weight_seen / after.weight_seen) ** (1.0 + plan.algorithm.average_exponent))
 
 
 def average_count(plan: Plan, model: Model, progress: Progress) -> float:

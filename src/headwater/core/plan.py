@@ -126,9 +126,12 @@ class Plan:
 
     @cached_property
     def warm_up_rows(self) -> int:
-        """Rows of the warm-up: what the model asks for, at most 8 MB of them, or 128 MB to tell many components apart."""
-        if self.learner.warm_up:
-            return self.learner.warm_up
+        """Rows of the warm-up: those that the user asks for, or the usual ones."""
+        return self.learner.warm_up or self.usual_warm_up_rows
+
+    @cached_property
+    def usual_warm_up_rows(self) -> int:
+        """What the model asks for, at most 8 MB of rows, or 128 MB to tell many components apart."""
         wanted, row_bytes = self.sizing_model.rows_to_start(self.width), self.model.row_bytes(self.width)
         room = max(WARM_UP_BYTES // row_bytes, min(self.model.rows_to_tell_apart, MOST_WARM_UP_BYTES // row_bytes))
         return max(2 * self.model.n_components, min(wanted, room))

@@ -13,6 +13,8 @@ from typing import Any, cast
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from headwater.core.algorithm import Algorithm
+from headwater.core.algorithms import OnlineEM
 from headwater.core.learner import Learner
 from headwater.core.state import State
 from headwater.core.values import AnyArray
@@ -66,6 +68,7 @@ def pack(
         "width": learner.width,
         "rows": runtime.rows,
         "holds_rows": runtime.holds_rows,
+        "average_exponent": learner.algorithm.average_exponent,  # files without it are older than the choice: 1
         "parameters": {name: write_parameter(writer, value, name) for name, value in parameters.items()},
         "learned_with": {name: write_parameter(writer, known[name], f"learned_with/{name}") for name in changed},
         "results": {
@@ -86,6 +89,12 @@ def pack(
         for name in model._traits.answers:
             writer.arrays[f"answers/{name}"] = np.asarray(getattr(model, name))
     return header, writer.arrays
+
+
+def _averaged_as_before(model: StreamingEstimator, width: int, race: Race | None) -> Algorithm:
+    """Return what the word of online EM meant when rows weighed as their number in its averages."""
+    learner = model._make_learner(width) if race is None else race_stream.learner_of(model, width, race)
+    return replace(cast(OnlineEM, learner.algorithm), average_exponent=1.0)
 
 
 def _write_rival(writer: Writer, rival: Runtime) -> dict[str, object]:
@@ -128,6 +137,8 @@ def unpack(header: dict[str, object], arrays: dict[str, AnyArray], functions: Ma
     width = reader.whole(header.get("width"), "width", 1)
     _check_columns(model, width)
     race = read_race(reader, header.get("race"), "race") if model._choice == RACE else None
+    if "average_exponent" not in header and model.algorithm == OnlineEM.word:
+        model.algorithm = _averaged_as_before(model, width, race)
     if race is not None and race.leader > most:
         raise Damaged("it has a race of more components than there are numbers in it")
     rivals = reader.items(header.get("rivals"), "rivals")

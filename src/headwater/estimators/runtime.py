@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, cast
 
-from headwater.core.average import AVERAGE
+from headwater.core.average import AVERAGE, share_of_average
 from headwater.core.batch import Batch, join_batches
 from headwater.core.batch_fit import resume_start
 from headwater.core.contracts import NO_SCORES, Start, chain_of
@@ -352,7 +352,7 @@ class Runtime(Generic[Prior, Stats, Params]):
         assert isinstance(before, Stream)
         after, _ = grow(plan, before, delta)
         if AVERAGE in after.records and AVERAGE in before.records:
-            share = (before.progress.weight_seen / after.progress.weight_seen) ** 2
+            share = share_of_average(plan, before.progress, after.progress)
             after = after.with_record(AVERAGE, after.records[AVERAGE].toward(before.records[AVERAGE], share))
         if again:
             after = refresh(plan, replace(after, progress=replace(before.progress, folds=after.progress.folds)))

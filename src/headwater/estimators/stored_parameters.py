@@ -79,7 +79,10 @@ def read_parameter(reader: Reader, tree: object, name: str, functions: Mapping[s
         kind = OBJECTS.get(str(parts.pop("object")))
         if name != "algorithm" or kind is None or not set(parts) <= {part.name for part in fields(kind)}:
             raise Damaged(f"{name} is an object that is not known")
-        return kind(**{one: read_parameter(reader, part, name, functions) for one, part in parts.items()})
+        known = {one: read_parameter(reader, part, name, functions) for one, part in parts.items()}
+        if issubclass(kind, algorithms.OnlineEM):
+            known.setdefault("average_exponent", 1.0)  # as before it could be chosen
+        return kind(**known)
     if set(record) == {"random"}:
         items = reader.items(record["random"], name)
         if len(items) != 5 or items[0] != "MT19937":

@@ -15,6 +15,7 @@ PASSES_EACH = 8  # of every contender
 START_PASSES = 100  # that a new start costs
 ACCEPT_Z = 2.5  # standard errors by which a contender must be better
 LEAST_PASS_GAIN = 1e-5  # nats a row; a pass that gains less is the last
+LEAST_CLIMB_GAIN = 1e-6  # the same of a climb for a long stream: where much is missing, small gains add up
 OPTIMISM_NATS = 2.0  # nats a row, per parameter and row, by which fitted rows score higher than new ones
 MANY_PARAMETERS = 5000  # from which on passes are dear: to a reader, too
 

@@ -1,7 +1,7 @@
 """EM on reservoir rows with the control variate of all rows (`control_variate.py`), from the reference or after a move.
 
 While all rows are in the reservoir a climb is batch EM. Later the control variate is noisy in directions about which rows hold
-little information, and a climb may diverge along them: then proposing rows climb, and it ends where judging rows score best.
+little information, and a climb may diverge along them: then proposing rows climb, and it ends before judging rows score worse.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ MOST_PASSES = 60  # of a climb
 DEAR_PASSES, DEAR_GAIN_SHARE = 4, 1e-2  # of a climb where passes are dear: at most, and by what part of p / rows they gain
 SLOW_PASSES = 15  # over all rows, after which a climb is in doubt
 ASTRAY_Z = 2.0  # standard errors by which judging rows must score worse to end a climb
+BESIDE_Z = 1.0  # the same for the end of a climb not to count: gains of the last rows are less than the noise of few that judge
 HEIR_CORRELATION = 0.9  # of responsibilities, for the statistics of a component to pass to its successor
 HEIR_ROWS = 100  # of each component, by which successors are found
-CLIMB_ROWS, CLIMB_TIMES = 5000, 20  # rows to climb on first, and times the rows that estimate every parameter
+CLIMB_ROWS, CLIMB_TIMES = 10_000, 20  # rows to climb on first, and times the rows that estimate every parameter
 RESTATE_NATS = 2.5e-4  # a row, that may be lost by restating from some reservoir rows
 
 
@@ -75,7 +76,7 @@ def _climb_watched(search: SearchContext, budget: Budget) -> ClimbEnd:
     """Climb on proposing rows with the control variate, checked by judging rows; then on all, for as many passes.
 
     The statistics of all rows are sums at the reference. In directions with little information a climb may diverge: it ends
-    where judging rows score best. If the second pass gains nothing, the first was enough.
+    before judging rows score worse. If the second pass gains nothing, the first was enough.
     """
     few, judge = (batch[: max(CLIMB_ROWS, CLIMB_TIMES * search.enough)] for batch in (search.proposing, search.judging))
     stay = ClimbEnd(search.parameters, search.statistics, np.nan, 0)
@@ -94,8 +95,9 @@ def _climb_watched(search: SearchContext, budget: Budget) -> ClimbEnd:
             found = judges.scores(here.parameters)
             budget.pay(0.5 * len(judge))
             verdict = compare_scores(found, known, weights)
-            if verdict.gain > 0.0:
-                best, known = replace(here, passes=made), found
+            if verdict.z > -BESIDE_Z:
+                best = replace(here, passes=made)
+                known = found if verdict.gain > 0.0 else known
             ended = ended or verdict.z < -ASTRAY_Z or made >= MOST_PASSES or not budget.affords(tries * len(few))
             if ended:
                 break

@@ -16,7 +16,7 @@ from headwater.families.components import ComponentStatistics
 from headwater.models.mixture import Mixture
 from headwater.models.mixture_records import MixtureParameters, MixturePrior
 from headwater.policies.control_variate import ControlVariate
-from headwater.policies.refinement_record import LEAST_PASS_GAIN, MANY_PARAMETERS, Refinement
+from headwater.policies.refinement_record import LEAST_CLIMB_GAIN, LEAST_PASS_GAIN, MANY_PARAMETERS, Refinement
 from headwater.policies.reservoir import Reservoir
 
 LEAST_GAIN_SHARE = 1e-3  # of the expected loss by noise, that a pass must gain
@@ -89,9 +89,8 @@ class SearchContext:
     @property
     def content(self) -> float:
         """Nats a row that a pass has to gain: a small part of the expected loss by noise, p / (2 rows)."""
-        if self.thorough and not self.is_dear:
-            return LEAST_PASS_GAIN
-        return max(LEAST_PASS_GAIN, LEAST_GAIN_SHARE * self.enough / max(self.rows, 1))
+        wanted = max(LEAST_CLIMB_GAIN, LEAST_GAIN_SHARE * self.enough / max(self.rows, 1))
+        return min(wanted, LEAST_PASS_GAIN) if self.thorough and not self.is_dear else wanted
 
     def beside(self, batch: Batch) -> ControlVariate:
         """Climbs on some reservoir rows, with the control variate if these are not all rows."""

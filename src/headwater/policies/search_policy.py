@@ -77,7 +77,7 @@ class SearchPolicy(Policy, Restates):
         record = stream.records[REFINEMENT]
         if stream.rows < record.next:
             return stream
-        allowed = record.allowance(stream.rows, plan.warm_up_rows)
+        allowed = record.allowance(stream.rows, max(plan.warm_up_rows, plan.usual_warm_up_rows))
         if DRIFT in before.records and before.records[DRIFT].alarms:
             allowed += DRIFT_LOOKS * stream.rows
         short = False
