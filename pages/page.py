@@ -72,7 +72,16 @@ class Page:
 
 # Names by the module that has the page, shortest run first.
 MODULES = {
-    "papers": ("rates", "late_clusters", "variational", "boem", "calibration", "latent_factors", "online_em", "moment_matching"),
+    "papers": (
+        "rates",
+        "late_clusters",
+        "variational",
+        "boem",
+        "calibration",
+        "latent_factors",
+        "online_em",
+        "moment_matching",
+    ),
     "benchmarks": (
         "tables",
         "missing_values",

@@ -97,9 +97,7 @@ def exponents_set(case: str, start: str, scale: Scale) -> Figures:
         batch.append(loss(case, parameters(whole), rows))
         for name, values in found.items():
             for decay, kept in zip(DECAYS, values, strict=True):
-                algorithm = hw.OnlineEM(
-                    decay=decay, offset=0.0, batch_size=1, average=name == "averaged", average_exponent=1.0
-                )
+                algorithm = hw.OnlineEM(decay=decay, offset=0.0, batch_size=1, average=name == "averaged", average_exponent=1.0)
                 kept.append(loss(case, parameters(learner(start, algorithm).partial_fit(x, y)), rows))
     return {
         "case": case, "start": start, "rows": rows, "copies": copies, "decays": [*DECAYS], "speeds": speeds(case).tolist(),

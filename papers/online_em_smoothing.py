@@ -153,7 +153,12 @@ def fixed_point(y: Array, start: Chain, lag: int, memory: int, most: int, near: 
 def recursive(y: Array, start: Chain) -> Chain:
     """Where Cappé's recursion ends, by the library: n^-0.6, averaged, the sequence again and again."""
     model = hw.GaussianHMM(
-        2, algorithm=hw.OnlineEM(decay=0.6, offset=0.0, batch_size=1, average_exponent=1.0), warm_up=50, init_params="", n_threads=1, random_state=0
+        2,
+        algorithm=hw.OnlineEM(decay=0.6, offset=0.0, batch_size=1, average_exponent=1.0),
+        warm_up=50,
+        init_params="",
+        n_threads=1,
+        random_state=0,
     )
     model.startprob_, model.transmat_ = np.full(2, 0.5), start.transitions
     model.means_, model.covars_ = start.means[:, None], start.variances[:, None]

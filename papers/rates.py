@@ -29,7 +29,9 @@ WAIT = 100  # rows of the warm-up
 PASSES = 5000  # of EM, at most
 EXPONENTS = (0.0, 0.25, 0.5, 1.0)
 TRUTHS = {"close": normals.TRUTH, "apart": normals.APART}
-DOCUMENTS = np.array([np.bincount(c, minlength=WORDS) for c in combinations_with_replacement(range(WORDS), LENGTH)], dtype=float)
+DOCUMENTS = np.array(
+    [np.bincount(c, minlength=WORDS) for c in combinations_with_replacement(range(WORDS), LENGTH)], dtype=float
+)
 WAYS_TO_WRITE = gammaln(LENGTH + 1.0) - gammaln(DOCUMENTS + 1.0).sum(axis=1)
 
 LEARNERS: dict[str, Callable[[], Any]] = {

@@ -52,7 +52,13 @@ def online(exponent=0.25, **settings):
 def learner(algorithm=None, **settings):
     start = {"probabilities_init": np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]), "weights_init": [0.5, 0.5]}
     return hw.MultinomialMixture(
-        2, algorithm=algorithm or online(), warm_up=WAIT, probability_concentration_prior=1.0, random_state=0, **start, **settings
+        2,
+        algorithm=algorithm or online(),
+        warm_up=WAIT,
+        probability_concentration_prior=1.0,
+        random_state=0,
+        **start,
+        **settings,
     )
 
 

@@ -329,7 +329,7 @@ class Auto(Algorithm):
 class AutoOnlineEM(OnlineEM):
     """What "auto" is for models of sequences: online EM in batches, averaged; `fit` then finishes by EM."""
 
-    average_exponent: float = 1.0
+    average_exponent: float = 1.0  # type: ignore[misc]
 
     word = "auto"
     finish = True
