@@ -24,7 +24,7 @@ from headwater.estimators.base import StreamingEstimator
 from headwater.io import temporary_copies
 
 COMMANDS = (
-    "fit", "score", "watch", "serve", "impute", "predict", "forecast", "inspect", "sample", "merge", "diff", "compare",
+    "fit", "score", "label", "watch", "serve", "impute", "predict", "forecast", "inspect", "sample", "merge", "diff", "compare",
     "report", "convert", "compile", "demo", "version",
 )  # fmt: skip
 

@@ -104,6 +104,7 @@ def command(chance):
         [
             lambda: ["fit", chance.choice([*MODELS, *FILES[:3]]), data, *some(FIT + READING)],
             lambda: ["score", file, data, *some(SCORE + READING)],
+            lambda: ["label", file, data, "--column=id", *some(["-oo.hw", "--json", *READING])],
             lambda: ["impute", file, data, *some(["--method=mode", "--method=sample", "--keep=id", "-oo.csv", *READING])],
             lambda: ["predict", file, data, "--column=a", *some(["--level=0.5", "--classes=0,1", "--keep=id", *READING])],
             lambda: ["sample", file, *some(["-n3", "--length=4", "z.npy", "-n0"], 1)],

@@ -20,6 +20,7 @@ from headwater.cli import (
     forecast,
     impute,
     inspect,
+    label,
     merge,
     predict,
     report,
@@ -56,8 +57,8 @@ headwater report trades.hw trades.parquet -o trades.html
 AFTER = "Each command has its own examples: headwater fit --help"
 
 COMMANDS = (
-    fit, score, watch, serve, impute, predict, forecast, inspect, sample, merge, diff, compare, report, convert, compile, demo,
-    versions,
+    fit, score, label, watch, serve, impute, predict, forecast, inspect, sample, merge, diff, compare, report, convert, compile,
+    demo, versions,
 )  # fmt: skip
 
 app = typer.Typer(

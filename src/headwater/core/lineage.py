@@ -70,13 +70,15 @@ def select_components(after: Plan, stream: Stream, components: Index) -> Stream:
         return chosen
 
     reported, average = stream.records.get(FIT_RESULT), stream.records.get(AVERAGE)
+    names = {policy.name for policy in after.policies if policy.outlives_components}
+    others = {name: record for name, record in stream.records.items() if name in names}
     base = replace(stream.base, prior=model.select_prior(stream.base.prior, components), records={})
     kept = replace(
         stream,
         model=after.model_for(after, select(stream.statistics)),
         base=base,
         statistics=select(stream.statistics),
-        records={} if average is None else {AVERAGE: select(average)},
+        records=others if average is None else {AVERAGE: select(average), **others},
         unfolded=after.step.nothing,
     )
     kept = refresh(after, rebase(kept))

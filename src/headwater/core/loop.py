@@ -86,7 +86,12 @@ def report(plan: Plan, state: WarmUp | Stream[Prior, Stats, Params]) -> Params:
 
 def branch(plan: Plan, state: State) -> Stream:
     """Return a stream that has learned the same and whose base is all of it: branches of one stream can be merged."""
-    return rebase(finalize(plan, state))
+    stream = finalize(plan, state)
+    if isinstance(state, WarmUp):  # all rows there are were in memory
+        rows = state.buffer.batch()
+        for policy in plan.policies:
+            stream = policy.after_passes(plan, stream, rows)
+    return rebase(stream)
 
 
 def widen(plan: Plan, state: State) -> State:

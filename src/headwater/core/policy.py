@@ -32,6 +32,9 @@ class Policy:
     # Whether it looks at every batch, so that batches must not grow with the stream.
     watches_batches: ClassVar[bool] = False
 
+    # Whether its record says nothing of components, so that it stays when some of them are left out.
+    outlives_components: ClassVar[bool] = False
+
     def sizing_model(self, model: Model) -> Model:
         """Return the model whose size decides warm-up and reservoir, where the number of components is not known yet."""
         return model

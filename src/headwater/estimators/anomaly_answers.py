@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numbers
 
+from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import one_line
-from headwater.core.values import Rows
+from headwater.core.values import Rows, Values
 from headwater.diagnostics.component_description import scores_per_size
 from headwater.estimators.calls import answers_by_chunk
 from headwater.estimators.mixture_answers import MixtureAnswers
+from headwater.policies.mark_policy import scores_with_marks
 from headwater.policies.typicality import EXPECTED_RATE, Typicality, limited, typicality_of
 
 
@@ -54,7 +56,11 @@ class AnomalyAnswers(MixtureAnswers):
         batch = self._rows(X)
         sizes = self._describer.row_sizes(X) if sizes is None else sizes
         scores = -self._typicality(rate).scores(batch, self._threads)
-        return scores_per_size(limited(scores), sizes)
+        return scores_with_marks(self._read().stream, batch, scores_per_size(limited(scores), sizes))
+
+    def _batch_of(self, X: Rows, y: Values = None, lengths: Values = None) -> Batch:
+        """The rows that have a score each."""
+        return self._rows(X)
 
     def _typicality(self, rate: float) -> Typicality:
         reading = self._read()

@@ -19,6 +19,7 @@ from headwater.estimators.chains import one_of
 from headwater.estimators.seeds import rng_of
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
+from headwater.policies.mark_policy import scores_with_marks
 from headwater.policies.typicality import EXPECTED_RATE, usual_chain
 
 
@@ -139,7 +140,14 @@ class ChainAnswers(AnomalyDecisions):
         rate = checked_share(rate, "rate", least=0.0, below=0.5)
         batch, parameters = self._sequences_of(X, lengths), self._parameters_seen()
         model, parameters = usual_chain(self._model, parameters, self._state_shares(), rate)
-        return -model.log_likelihood(parameters, batch, self._threads)
+        return self._with_marks(batch, -model.log_likelihood(parameters, batch, self._threads))
+
+    def _with_marks(self, batch: Batch, scores: Array) -> Array:
+        """Anomaly scores, moved by the marks that the model has; without learned rows there are none."""
+        return scores_with_marks(self._read().stream, batch, scores) if self._has_state() else scores
+
+    def _batch_of(self, X: Rows, y: Values = None, lengths: Values = None) -> Batch:
+        return self._sequences_of(X, lengths)
 
     def _state_shares(self) -> Array:
         """Shares of the learned rows that each state has; all alike, where none was learned."""

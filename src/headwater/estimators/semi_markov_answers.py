@@ -141,7 +141,7 @@ class SemiMarkovAnswers(FamilyHMM):
         scores : ndarray of shape (n_samples,)
             Scores in nats. Rows that are missing score 0.
         """
-        return -self.score_steps(X, lengths)
+        return self._with_marks(self._sequences_of(X, lengths), -self.score_steps(X, lengths))
 
     def _n_parameters(self) -> int:
         return self._chain.n_parameters(self._learner.width)

@@ -209,6 +209,9 @@ class SequenceMixture(CountMixture):
         """
         return super().anomaly_score(self._counted(X, lengths), rate=rate)
 
+    def _batch_of(self, X: Rows, y: Values = None, lengths: Values = None) -> Batch:
+        return self._rows(self._counted(X, lengths))
+
     @answers_by_score
     def score(self, X: Rows, y: Values = None, lengths: Values = None) -> float:
         """Return the mean log-probability of the sequences.

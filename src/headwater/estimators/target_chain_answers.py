@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Key, Row, Rows, Values
 from headwater.estimators.chains import one_of
@@ -76,6 +77,10 @@ class TargetChainAnswers(LinearHMM):
         """
         pair, _, lengths = beside(X, y, lengths)
         return super().anomaly_score(pair, lengths, rate=rate)
+
+    def _batch_of(self, X: Rows, y: Values = None, lengths: Values = None) -> Batch:
+        pair, _, lengths = beside(X, y, lengths)
+        return self._sequences_of(pair, lengths)
 
     def score_samples(self, X: Rows, y: Values, lengths: Values = None) -> tuple[float, Array]:  # type: ignore[override]
         """Return the log-likelihood of all targets together, and the probability of each state at each of them.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.values import Row, Rows, Values
 from headwater.estimators.calls import (
@@ -208,6 +209,9 @@ class TargetMixture(RegressorMixin, TargetRows):
             Scores in nats.
         """
         return super().anomaly_score(Pair(X, y), rate=rate)
+
+    def _batch_of(self, X: Rows, y: Values = None, lengths: Values = None) -> Batch:
+        return self._rows(Pair(X, y))
 
     @answers_by_chunk
     def predictive_score_samples(self, X: Rows, y: Values = None) -> Array:

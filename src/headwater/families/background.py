@@ -55,6 +55,9 @@ class Background(Family[BackgroundPrior, BackgroundStatistics, BackgroundParamet
     def n_components(self) -> int:  # type: ignore[override]
         return self.components.n_components
 
+    def profile(self, X: Matrix) -> Array:
+        return self.components.profile(X)
+
     # Settings and sizes
 
     @property

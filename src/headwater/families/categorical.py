@@ -18,6 +18,7 @@ from headwater.families.family import EMPTY, EMPTY_TABLE
 from headwater.families.geometry import RowGeometry
 from headwater.families.multinomial import ONE_GROUP, Multinomial
 from headwater.families.multinomial_records import MultinomialPrior, norms
+from headwater.families.row_profile import profile_of_categories
 from headwater.families.soundness import NO_PARAMETERS, OTHER_LENGTHS, SLACK, are_no_logs, find_count_problem
 from headwater.kernels.chain_sweep import sweep_symbols
 from headwater.kernels.chains import add_symbols
@@ -206,6 +207,9 @@ class Categorical(Multinomial):
             own = components == k
             symbols[own] = np.searchsorted(running[k], rng.uniform(size=int(own.sum())), side="right")
         return np.minimum(symbols, self.n_symbols - 1)[:, None]
+
+    def profile(self, X: Matrix) -> Array:
+        return profile_of_categories(np.asarray(X))
 
     # Chains
 

@@ -26,6 +26,7 @@ from headwater.families.components import ComponentStatistics, sum_rows
 from headwater.families.conditional_law import ConditionalLaw, IndependentColumns, Mask, Places
 from headwater.families.family import Family
 from headwater.families.geometry import Geometry, RowGeometry
+from headwater.families.row_profile import profile_of_categories
 from headwater.families.soundness import NO_PARAMETERS, are_no_logs
 from headwater.families.wide_law import WideLaw, count_seen
 from headwater.kernels.category_tables import add_log_probabilities, count_categories
@@ -97,6 +98,9 @@ class CategoryTables(Family[CategoryPrior, CategoryStatistics, CategoryParameter
         if not view.shape[1]:  # nothing was seen yet
             view = np.zeros((len(batch), 1))
         return Geometry(np.zeros(view.shape[1]), np.ones(view.shape[1]), (np.ascontiguousarray(view),))
+
+    def profile(self, X: Matrix) -> Array:
+        return profile_of_categories(np.asarray(X))
 
     def log_densities(self, parameters: CategoryParameters, X: Array) -> Array:
         codes, found = np.ascontiguousarray(X), np.zeros((len(X), self.n_components))

@@ -29,6 +29,7 @@ from headwater.families.divergence import sampled_divergences
 from headwater.families.family_core import FamilyCore, Params, Prior, Stats
 from headwater.families.geometry import Geometry, RowGeometry
 from headwater.families.posterior import posterior
+from headwater.families.row_profile import RowProfile
 from headwater.families.soundness import IMPOSSIBLE, find_count_problem
 from headwater.families.wide_law import WideLaw, find_middle, is_far, log_cauchy, sample_cauchy
 from headwater.kernels.parallel import run_slabs
@@ -39,7 +40,7 @@ GAPS_REFUSED = "the components of this model are learned from complete rows, got
 LEAST_SHARE = 1e-290  # of a sum of densities; smaller shares have lost their precision
 
 
-class Family(FamilyCore[Prior, Stats, Params]):
+class Family(RowProfile, FamilyCore[Prior, Stats, Params]):
     """A family with a default for every capability. A subclass is a frozen dataclass of settings."""
 
     # Readouts and prior

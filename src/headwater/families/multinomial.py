@@ -20,6 +20,7 @@ from headwater.families.multinomial_dense import dense_estep
 from headwater.families.multinomial_geometry import Geometry
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
 from headwater.families.multinomial_rows import SMALL, slab_edges, split_average, stretches, worth_thinning
+from headwater.families.row_profile import profile_of_shares
 from headwater.families.table import Blend, Table, Words
 from headwater.kernels.mixture import PREDICTIVE, READOUTS, weights_readout
 from headwater.kernels.multinomial import estep_polya, estep_sparse, group_sums
@@ -203,6 +204,9 @@ class Multinomial(Family[MultinomialPrior, Counts, Logs]):
             totals = np.add.reduceat(beta, np.concatenate([[0], np.cumsum(sizes[:-1]).astype(int)]), axis=0)
         # A copy: a broadcast array is read-only, and a kernel would be compiled again for it.
         return np.array(np.broadcast_to(totals, (len(sizes), self.n_components)), order="C")
+
+    def profile(self, X: Matrix) -> Array:
+        return profile_of_shares(X)
 
     # Readouts
 

@@ -20,11 +20,13 @@ from headwater.core.gapped_rows import GappedRows
 from headwater.core.statistics import Array, Statistics
 from headwater.core.values import Index, Matrix, Values
 from headwater.families.capabilities import AnswersGaps
+from headwater.families.category_tables import CategoryTables
 from headwater.families.components import ComponentStatistics, sum_rows
 from headwater.families.conditional_law import ConditionalLaw, Mask
 from headwater.families.family import AnyFamily, Family
 from headwater.families.geometry import RowGeometry
 from headwater.families.product_law import ProductLaw
+from headwater.families.row_profile import PROFILE_WIDTH, padded, profile_of_categories, profile_of_values
 from headwater.families.soundness import find_count_problem
 from headwater.families.wide_law import WideLaw
 
@@ -241,6 +243,15 @@ class Product(Family[ProductPrior, ProductStatistics, ProductParameters]):
                 raise ValueError(f"columns that are {block.name!r} do not say what they are given the others")
             laws.append((columns, family.conditional(one, X[:, columns], missing[:, columns])))
         return ProductLaw(np.where(missing, 0.0, X), missing, self.n_components, tuple(laws))
+
+    def profile(self, X: Matrix) -> Array:
+        """Return the values of numbers, or projections of more than 16, beside a projection of all categories."""
+        rows = X.values if isinstance(X, GappedRows) else np.asarray(X)
+        named = [at for block in self.blocks if isinstance(block.family, CategoryTables) for at in block.columns]
+        numbers = [at for block in self.blocks for at in block.columns if at not in named]
+        room = PROFILE_WIDTH // 2 if named else PROFILE_WIDTH
+        values = profile_of_values(rows[:, numbers])[:, : min(len(numbers), room)]
+        return np.hstack([values, profile_of_categories(rows[:, named])[:, values.shape[1] :]]) if named else padded(values)
 
     def collect(self, parameters: ProductParameters, X: Array, responsibilities: Array) -> ProductStatistics:
         parts = zip(self.blocks, parameters.blocks, self.prepare(X), strict=True)

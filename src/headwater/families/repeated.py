@@ -88,6 +88,9 @@ class Repeated(Family[Prior, ProductStatistics, Params], Generic[Prior, Params])
 
     # Rows
 
+    def profile(self, X: Matrix) -> Array:
+        return self.inner.profile(X)
+
     def pooled(self, shares: Array) -> Array:
         """Return shares (n, K * times) of rows as those (n, K) of the components of `inner`."""
         return np.ascontiguousarray(shares.reshape(len(shares), -1, self.times).sum(axis=2))

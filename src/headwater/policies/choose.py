@@ -6,6 +6,7 @@ from headwater.core.policy import Policy
 from headwater.policies.decision_policy import DecisionPolicy
 from headwater.policies.drift_monitor import DriftPolicy
 from headwater.policies.identity import IdentityPolicy
+from headwater.policies.mark_policy import MarkPolicy
 from headwater.policies.reservoir_policy import ReservoirPolicy
 from headwater.policies.search_policy import SearchPolicy
 from headwater.policies.typicality import ScorePolicy
@@ -21,5 +22,5 @@ def mixture_policies(reservoir: int | None, adapts: bool, sized: bool = False) -
 
 
 def oddity_policies(sized: bool = False) -> tuple[Policy, ...]:
-    """Return the policies of p-values and decisions, which every mixture and every chain has."""
-    return ScorePolicy(sized), DecisionPolicy()
+    """Return the policies of p-values, decisions and marks, which every mixture and every chain has."""
+    return ScorePolicy(sized), DecisionPolicy(), MarkPolicy()

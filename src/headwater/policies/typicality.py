@@ -33,6 +33,7 @@ from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
 from headwater.models.mixture import Mixture, mixture_of
 from headwater.models.mixture_records import MixtureParameters, MixturePrior
+from headwater.policies.mark_policy import scores_with_marks
 from headwater.policies.names import DRIFT, SCORES
 from headwater.policies.reservoir_policy import clock
 from headwater.policies.score_sketch import ScoreSketch, is_sound, merge_sketches
@@ -202,7 +203,7 @@ class ScorePolicy(Policy):
         if usual is None:  # made here, and not by a function of its own: a chunk's way to the kernels is short
             parameters, known = report_parameters(plan, before), belief(plan, before)
             usual = _latest.keep(plan, before, typicality_of(mixture_of(before), parameters, known, plan.algorithm.report))
-        scores = self._as_scores(usual.scores(part, plan.n_threads), part)
+        scores = self._as_scores(before, usual.scores(part, plan.n_threads), part)
         return stream.with_record(SCORES, sketch.add(scores, part.row_weights * _left(plan, stream, part), fade))
 
     def after_passes(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
@@ -221,13 +222,13 @@ class ScorePolicy(Policy):
     def scores(self, plan: Plan, stream: Stream, batch: Batch) -> Array:
         """Return the anomaly score of each row by what was folded so far."""
         if isinstance(stream.model, HiddenMarkov):
-            return limited(-_chain_scores(plan, stream, batch))
+            return scores_with_marks(stream, batch, limited(-_chain_scores(plan, stream, batch)))
         usual = typicality_of(mixture_of(stream), report_parameters(plan, stream), belief(plan, stream), plan.algorithm.report)
-        return self._as_scores(usual.scores(batch, plan.n_threads), batch)
+        return self._as_scores(stream, usual.scores(batch, plan.n_threads), batch)
 
-    def _as_scores(self, log_densities: Array, batch: Batch) -> Array:
+    def _as_scores(self, stream: Stream, log_densities: Array, batch: Batch) -> Array:
         scores = limited(-log_densities)
-        return per_size(scores, batch) if self.sized else scores
+        return scores_with_marks(stream, batch, per_size(scores, batch) if self.sized else scores)
 
     def merge(self, plan: Plan, merged: Stream, streams: Sequence[Stream], shared: bool) -> Stream:
         sketches = [stream.records[SCORES] for stream in streams if SCORES in stream.records]
