@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import one_line
 from headwater.core.values import Rows, Values
@@ -24,6 +26,18 @@ DRAWN_ROWS = 2000  # of the model, by which columns are scaled
 
 class AnomalyMarks(StreamingEstimator):
     """What a person says of rows."""
+
+    @abstractmethod
+    def _odd_scores(self, X: Rows, y: Values, lengths: Values) -> Array:
+        """The anomaly scores of rows, with what is given beside them."""
+
+    @abstractmethod
+    def _score_sketch(self) -> ScoreSketch:
+        """The scores of usual rows."""
+
+    @abstractmethod
+    def _batch_of(self, X: Rows, y: Values = None, lengths: Values = None) -> Batch:
+        """The rows, checked, with what is given beside them."""
 
     @learns_at_once
     def label_anomalies(self, X: Rows, odd: Values, y: Values = None, *, lengths: Values = None) -> Self:
@@ -69,16 +83,16 @@ class AnomalyMarks(StreamingEstimator):
         array([2.9, 9.4, 3. ])
         """
         verdicts = checked_verdicts(odd)
-        scores = cast(Any, self)._odd_scores(X, y, lengths)
+        scores = self._odd_scores(X, y, lengths)
         if len(verdicts) != len(scores):
             raise ValueError(f"odd must have a value for each of the {len(scores)} rows, got {len(verdicts)}")
         if not np.isfinite(verdicts).any():
             raise ValueError("odd must mark at least one row as 1 (odd) or 0 (usual), got none")
         marked = np.flatnonzero(np.isfinite(verdicts) & np.isfinite(scores))
-        sketch: ScoreSketch = cast(Any, self)._score_sketch()
+        sketch = self._score_sketch()
         stream, runtime = self._read().stream, self._fitted()
         marks: Marks = stream.records.get(MARKS) or Marks.blank()
-        profiles = cast(Any, stream.model).family.profile(cast(Any, self)._batch_of(X, y, lengths).X)
+        profiles = cast(Any, stream.model).family.profile(self._batch_of(X, y, lengths).X)
         before = marks.unmoved(profiles[marked], scores[marked])
         high = float(np.clip(sketch.threshold(HIGH_RATE), -FARTHEST, FARTHEST))
         marks = marks.on_scale(*scale_of(self._usual_profiles(profiles)), sketch.origin, sketch.unit, high)

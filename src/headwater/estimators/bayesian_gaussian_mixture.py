@@ -21,10 +21,11 @@ from headwater.families.gaussian_covariance import COVARIANCES
 from headwater.families.gaussian_records import GaussianPrior
 from headwater.families.gaussian_spread import SpreadGaussian
 from headwater.models.mixture import Mixture
+from headwater.models.mixture_records import MixtureParameters
 from headwater.models.stick_breaking import StickBreakingMixture, stick_belief
 
 DIRICHLET, PROCESS = "dirichlet_distribution", "dirichlet_process"
-WEIGHTS: dict[str, type[Mixture[Any, Any, Any]]] = {DIRICHLET: Mixture, PROCESS: StickBreakingMixture}
+WEIGHTS: dict[str, type[Mixture]] = {DIRICHLET: Mixture, PROCESS: StickBreakingMixture}
 
 
 class BayesianGaussianMixture(GaussianMixture):
@@ -247,7 +248,7 @@ class BayesianGaussianMixture(GaussianMixture):
 
     # Answers
 
-    def _row_parameters(self) -> Any:
+    def _row_parameters(self) -> MixtureParameters:
         return self._model.readout("expect_log", *self._proper_belief())
 
     def score_samples(self, X: Rows, *, noise: Values = None, cells: bool = False) -> Array:
@@ -314,7 +315,7 @@ class BayesianGaussianMixture(GaussianMixture):
 
     @property
     @reads
-    def covariance_prior_(self) -> Any:
+    def covariance_prior_(self) -> Array | float:
         """Prior scale of the covariances, in the shape of `covariance_type`."""
         scale = self._component_prior().scale / self._sharing
         return float(scale[0]) if self.covariance_type == "spherical" else scale

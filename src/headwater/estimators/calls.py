@@ -28,7 +28,7 @@ from functools import wraps
 from inspect import signature
 from threading import Lock, RLock
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from headwater.core.chunk import Chunk, Chunks
@@ -78,7 +78,7 @@ def learns(method: F) -> F:
     """Let a method change the model while it holds its lock."""
 
     @wraps(method)
-    def learn(self: EstimatorCore, *arguments: object, **options: object) -> Any:
+    def learn(self: EstimatorCore, *arguments: object, **options: object) -> object:
         with lock_of(self):
             work = copy(self)
             found = method(work, *arguments, **options)
@@ -118,7 +118,7 @@ def _learns_rows(method: F, go_through: Callable[[Method, EstimatorCore, Chunks,
     learn, place = learns(method), _place_of_rows(method)
 
     @wraps(method)
-    def learn_rows(self: EstimatorCore, *arguments: object, **options: object) -> Any:
+    def learn_rows(self: EstimatorCore, *arguments: object, **options: object) -> object:
         X = _rows_among(arguments, options, place)
         if isinstance(X, Chunks):
             with lock_of(self):
@@ -140,7 +140,7 @@ def _answers_rows(method: F, go_through: Callable[[Method, EstimatorCore, Chunks
     place = _place_of_rows(method)
 
     @wraps(method)
-    def answer(self: EstimatorCore, *arguments: object, **options: object) -> Any:
+    def answer(self: EstimatorCore, *arguments: object, **options: object) -> object:
         X, view = _rows_among(arguments, options, place), copy(self)
         if isinstance(X, Chunks):
             return go_through(method, view, X, given_beside(method, view, arguments, options))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from headwater.estimators.base import StreamingEstimator
 from headwater.estimators.calls import learns, reads
 from headwater.policies.identity import Identity
 from headwater.policies.names import IDENTITY
+
+if TYPE_CHECKING:
+    from headwater.estimators.estimator_core import EstimatorCore
 
 GENERATED = "component"  # and its number: what a component without a name is called
 
@@ -78,20 +81,21 @@ def check_names(names: Iterable[str], n_components: int) -> list[str]:
     return [str(name) for name in found]
 
 
-def give_names(model: Any, names: Sequence[str] | None, stream: Stream | None = None) -> None:
+def give_names(model: EstimatorCore, names: Sequence[str] | None, stream: Stream | None = None) -> None:
     """Name the components of a stream, which becomes what the model has learned; with None take their names away."""
     runtime = model._runtime
-    stream = runtime.state if stream is None else stream
+    found = runtime.state if stream is None else stream
+    assert isinstance(found, Stream)
     model.__dict__.pop("_names", None)
     if names is None:
-        model._runtime = runtime.after(stream.without(IDENTITY)) if IDENTITY in stream.records else runtime
+        model._runtime = runtime.after(found.without(IDENTITY)) if IDENTITY in found.records else runtime
         return
     known = Identity.of(len(names))
-    model._runtime = runtime.after(stream.with_record(IDENTITY, known))
-    model._names = dict(enumerate(names))
+    model._runtime = runtime.after(found.with_record(IDENTITY, known))
+    model.__dict__["_names"] = dict(enumerate(names))
 
 
-def names_of(model: Any) -> list[str] | None:
+def names_of(model: EstimatorCore) -> list[str] | None:
     """Return the names of the components, generated ones for those that came later; None if none were given."""
     given = model.__dict__.get("_names")
     if not given or not model._has_state() or model._runtime.warming_up:
@@ -112,26 +116,26 @@ def names_of(model: Any) -> list[str] | None:
     return found
 
 
-def shown_names(model: Any) -> list[str] | None:
+def shown_names(model: EstimatorCore) -> list[str] | None:
     """Return what components are called in tables, if they have names."""
     return names_of(model) if isinstance(model, NamedComponents) else None
 
 
-def select_names(model: Any, components: NDArray[np.int64], record: Identity | None) -> None:
+def select_names(model: EstimatorCore, components: NDArray[np.int64], record: Identity | None) -> None:
     """Carry the names over to a model that has some of the components."""
     state = model._runtime.state
     if record is not None and isinstance(state, Stream):
         model._runtime = model._runtime.after(state.with_record(IDENTITY, record.select(components)))
 
 
-def merge_names(merged: Any, models: Sequence[Any], reference: int, matches: Sequence[Any]) -> None:
+def merge_names(merged: EstimatorCore, models: Sequence[EstimatorCore], reference: int, matches: Sequence[Any]) -> None:
     """Give a merged model the names of its parts: those of the reference, else those of the first that has any."""
     known: dict[int, str] = {}
     for model in (*models, models[reference]):  # the last word is that of the reference
         known |= model.__dict__.get("_names", {})
     state = merged._runtime.state
     if isinstance(state, Stream) and IDENTITY in state.records:
-        merged._names = known
+        merged.__dict__["_names"] = known
         return
     for match in matches:
         named = next((models[at] for at in match.models if models[at].__dict__.get("_names")), None)

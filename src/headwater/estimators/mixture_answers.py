@@ -19,6 +19,7 @@ from headwater.estimators.component_names import NamedComponents, select_names
 from headwater.estimators.estimator_core import RESULTS
 from headwater.estimators.seeds import rng_of
 from headwater.models.mixture import Mixture
+from headwater.models.mixture_records import MixtureParameters
 from headwater.policies.names import IDENTITY
 
 if TYPE_CHECKING:
@@ -308,7 +309,7 @@ class MixtureAnswers(DensityMixin, NamedComponents):
         assert isinstance(model, Mixture)
         return model
 
-    def _row_parameters(self) -> Any:
+    def _row_parameters(self) -> MixtureParameters:
         """Parameters by which rows are scored and assigned."""
         return self._read().parameters
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headwater.core.chunk import COMPANIONS, Chunk, by_sequence
 from headwater.core.table_rows import TableRows, stack_tables
-from headwater.core.values import AnyArray, Matrix
+from headwater.core.values import AnyArray, Keywords, Matrix
 from headwater.io.memory_limit import available_memory
 
 if TYPE_CHECKING:
@@ -93,7 +93,5 @@ def select_rows(chunk: Chunk, rows: slice | NDArray[np.int64] | NDArray[np.bool_
     """Return some rows of a chunk with their companions. Rows of complete sequences are refused."""
     if chunk.lengths is not None:
         raise ValueError("rows of complete sequences cannot be taken apart")
-    given: dict[str, Any] = {
-        name: np.asarray(getattr(chunk, name))[rows] for name in COMPANIONS if getattr(chunk, name) is not None
-    }
+    given: Keywords = {name: np.asarray(getattr(chunk, name))[rows] for name in COMPANIONS if getattr(chunk, name) is not None}
     return replace(chunk, X=chunk.X[rows], **given)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from headwater.core.chunk import Chunk
-from headwater.core.values import AnyArray
+from headwater.core.values import AnyArray, Keywords
 from headwater.io.blocks import Block
 from headwater.io.options import Options
 from headwater.io.read_errors import StreamError, explain_read_errors
@@ -119,7 +118,7 @@ def plan_sparse(head: SparseHead, options: Options, place: str) -> SparseRecipe:
     """Return the recipe of sparse rows. Their columns cannot be selected."""
     if options.columns is not None or options.exclude:
         raise StreamError(f"{place} holds sparse rows, of which columns= and exclude= choose none")
-    roles: dict[str, Any] = {role: resolve_column(getattr(options, role), head.beside, place, role) for role in ROLES}
+    roles: Keywords = {role: resolve_column(getattr(options, role), head.beside, place, role) for role in ROLES}
     return SparseRecipe(head.width, head.names, Companions(**roles), rows_per_chunk(head.row_bytes), head.base)
 
 
