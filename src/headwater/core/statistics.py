@@ -136,7 +136,8 @@ class Statistics:
 
 def _is_finite(array: Array, most: int) -> bool:
     # A sum shows values that are not finite at a tenth of the cost of testing every number.
-    return array.size > most or math.isfinite(array.sum()) or bool(np.isfinite(array).all())
+    with np.errstate(invalid="ignore", over="ignore"):
+        return array.size > most or math.isfinite(array.sum()) or bool(np.isfinite(array).all())
 
 
 def to_one_form(parts: Sequence[Stats]) -> tuple[Stats, ...]:

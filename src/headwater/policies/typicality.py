@@ -199,6 +199,9 @@ class ScorePolicy(Policy):
         if not _is_scored(plan, before):
             faded = sketch if fade == 1.0 else sketch.add(np.empty(0), np.empty(0), fade)
             return stream if faded is before.records[SCORES] else stream.with_record(SCORES, faded)
+        if not isinstance(before.model, Mixture):  # a chain that goes on after passes
+            scores = self.scores(plan, before, part)
+            return stream.with_record(SCORES, sketch.add(scores, part.row_weights * _left(plan, stream, part), fade))
         usual = _latest.of(plan, before)
         if usual is None:  # made here, and not by a function of its own: a chunk's way to the kernels is short
             parameters, known = report_parameters(plan, before), belief(plan, before)
