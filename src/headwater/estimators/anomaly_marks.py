@@ -8,7 +8,6 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from headwater.core.batch import Batch
 from headwater.core.statistics import Array
 from headwater.core.validation import one_line
 from headwater.core.values import Rows, Values
@@ -34,10 +33,6 @@ class AnomalyMarks(StreamingEstimator):
     @abstractmethod
     def _score_sketch(self) -> ScoreSketch:
         """The scores of usual rows."""
-
-    @abstractmethod
-    def _batch_of(self, X: Rows, y: Values = None, lengths: Values = None) -> Batch:
-        """The rows, checked, with what is given beside them."""
 
     @learns_at_once
     def label_anomalies(self, X: Rows, odd: Values, y: Values = None, *, lengths: Values = None) -> Self:
@@ -92,7 +87,7 @@ class AnomalyMarks(StreamingEstimator):
         sketch = self._score_sketch()
         stream, runtime = self._read().stream, self._fitted()
         marks: Marks = stream.records.get(MARKS) or Marks.blank()
-        profiles = cast(Any, stream.model).family.profile(self._batch_of(X, y, lengths).X)
+        profiles = cast(Any, stream.model).family.profile(cast(Any, self)._batch_of(X, y, lengths).X)
         before = marks.unmoved(profiles[marked], scores[marked])
         high = float(np.clip(sketch.threshold(HIGH_RATE), -FARTHEST, FARTHEST))
         marks = marks.on_scale(*scale_of(self._usual_profiles(profiles)), sketch.origin, sketch.unit, high)
