@@ -71,7 +71,7 @@ def _check_adapts(learner: Learner, reservoir: int | None, algorithm: object) ->
         raise ValueError(f"half_life='auto' forgets in the order of one stream, so parts must be 1, got {learner.shards}")
 
 
-class MixtureEstimator(AnomalyDecisions, AnomalyAnswers):
+class MixtureEstimator(AnomalyAnswers, AnomalyDecisions):
     """Base of the mixtures: K components of a family that the subclass names."""
 
     # What a subclass says
