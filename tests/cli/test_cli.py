@@ -24,8 +24,8 @@ from headwater.estimators.base import StreamingEstimator
 from headwater.io import temporary_copies
 
 COMMANDS = (
-    "fit", "score", "label", "watch", "serve", "impute", "predict", "forecast", "inspect", "sample", "merge", "diff", "compare",
-    "report", "convert", "compile", "demo", "version",
+    "fit", "score", "groups", "label", "watch", "serve", "impute", "predict", "forecast", "inspect", "sample", "merge", "diff",
+    "compare", "report", "convert", "compile", "demo", "version",
 )  # fmt: skip
 
 

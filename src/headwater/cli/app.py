@@ -18,6 +18,7 @@ from headwater.cli import (
     diff,
     fit,
     forecast,
+    groups,
     impute,
     inspect,
     label,
@@ -57,8 +58,8 @@ headwater report trades.hw trades.parquet -o trades.html
 AFTER = "Each command has its own examples: headwater fit --help"
 
 COMMANDS = (
-    fit, score, label, watch, serve, impute, predict, forecast, inspect, sample, merge, diff, compare, report, convert, compile,
-    demo, versions,
+    fit, score, groups, label, watch, serve, impute, predict, forecast, inspect, sample, merge, diff, compare, report, convert,
+    compile, demo, versions,
 )  # fmt: skip
 
 app = typer.Typer(

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from headwater.core.statistics import Array
 from headwater.core.validation import one_line
 from headwater.core.values import RandomState, Rows, Values
-from headwater.estimators.anomaly_marks import AnomalyMarks
+from headwater.estimators.anomaly_groups import AnomalyGroups
 from headwater.estimators.calls import answers_at_once, learns_at_once, reads
 from headwater.policies.decision_policy import Decisions
 from headwater.policies.names import DECISIONS, SCORES
@@ -21,7 +21,7 @@ from headwater.policies.score_sketch import ScoreSketch
 from headwater.policies.testing import benjamini_hochberg
 
 
-class AnomalyDecisions(AnomalyMarks):
+class AnomalyDecisions(AnomalyGroups):
     """Which rows are odd, at a rate that the user says."""
 
     @answers_at_once

@@ -35,7 +35,7 @@ def write_marked(
     model, commands = read_model(path)
     _check_model(model)
     rows, odd, usual = 0, 0, 0
-    with _naming_column():
+    with naming_column("--column"):
         stream = reading.with_gaps(model, "drop").open_stream(data, like=model, keep=(column,))
         with progress_bar(messages, "marking", stream.total_rows) as watch:
             for chunk in stream.arriving():
@@ -58,12 +58,12 @@ def write_marked(
 
 
 @contextmanager
-def _naming_column() -> Iterator[None]:
-    """The column of marks is read as one that is kept beside the rows, which is not how it was asked for."""
+def naming_column(option: str) -> Iterator[None]:
+    """The column of an option is read as one that is kept beside the rows, which is not how it was asked for."""
     try:
         yield
     except ValueError as error:
-        raise ValueError(str(error).replace("keep names", "--column names", 1)) from error
+        raise ValueError(str(error).replace("keep names", f"{option} names", 1)) from error
 
 
 def verdict_of(value: object, column: str) -> float:
