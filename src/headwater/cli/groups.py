@@ -31,7 +31,7 @@ def groups(
     by: By = None,
     window: Window = None,
 ) -> None:
-    """Which groups of rows are odd, such as customers or hosts, or which windows of rows.
+    """Judge groups of rows, such as customers, or windows of rows.
 
     Writes one line for each group, the oddest first: its p-value among the learned rows, among the rows of the same group
     before its window, and among the rows of the other groups.

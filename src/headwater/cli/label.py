@@ -26,7 +26,7 @@ Column = Annotated[
 def label(
     model: ModelFile, data: Data, column: Column, reading: ReadOptions, messages: MessageOptions, output: Output = None
 ) -> None:
-    """Mark rows as odd or usual: their anomaly scores, and those of rows like them, move.
+    """Mark rows as odd or usual: scores of rows like them move.
 
     Nothing is learned or forgotten. The model file is replaced, unless --output names another one.
     """
