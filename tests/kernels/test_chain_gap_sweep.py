@@ -51,7 +51,7 @@ def a_start(kind, model, prior):
     totals.start[...], totals.steps[...] = shares[0], shares[:-1].T @ shares[1:]
     parameters = model.family.readout("mean", prior.emissions, totals.emissions)
     blank = replace(some_parameters(kind), emissions=parameters)
-    return model._collected(blank, X, shares, totals, 1).scaled(1.0 / 20.0)
+    return model.collected(blank, X, shares, totals, 1).scaled(1.0 / 20.0)
 
 
 @pytest.mark.covering("kind", "name")

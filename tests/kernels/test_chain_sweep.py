@@ -52,7 +52,7 @@ def a_start(kind, prior):
     blank = some_parameters(kind)
     if kind is not None:
         blank = replace(blank, emissions=model.family.blank_parameters(prior.emissions.origin))
-    statistics = model._collected(blank, X, shares, totals, 1).scaled(1.0 / 20.0)
+    statistics = model.collected(blank, X, shares, totals, 1).scaled(1.0 / 20.0)
     return [np.array(part) for part in naive_chains.flat_parts(kind, statistics)], statistics
 
 

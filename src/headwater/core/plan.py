@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import Protocol
+from typing import Any, Protocol
 
 from headwater.core.algorithm import Algorithm
 from headwater.core.batch import Batch
@@ -28,7 +28,7 @@ class Step(Protocol):
     @property
     def nothing(self) -> Unfolded: ...  # unfolded between two batches
 
-    def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream: ...  # after the rows of the warm-up
+    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Any) -> Stream: ...  # after the warm-up, read at the parameters `start`
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream: ...  # finish what another step has begun
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class SequenceStep:
 
     nothing = NO_ROWS
 
-    def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
+    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Any) -> Stream:
         if not len(batch):
             return stream
         return replace(stream, unfolded=OpenRows(chain_of(stream.model).follow(stream.parameters, batch, None)))
@@ -119,8 +119,11 @@ class SequenceSweepStep:
 
     nothing = NO_ROWS
 
-    def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
-        return SequenceStep().begin(plan, stream, batch)
+    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Any) -> Stream:
+        if not len(batch):
+            return stream
+        carry = chain_of(stream.model).begin_sweep(start, stream.statistics, batch, stream.progress.n_eff)
+        return replace(stream, unfolded=OpenRows(carry))
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream:
         """Fold the rows that another step let wait; what is known after them goes on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class ShardStep:
 
     nothing = EMPTY
 
-    def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
+    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Any) -> Stream:
         return stream
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream:

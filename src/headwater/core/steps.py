@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from typing import Any
+
 import numpy as np
 
 from headwater.core.average import AVERAGE, average_count, average_gains
@@ -123,7 +125,7 @@ class BatchStep:
 
     nothing = EMPTY
 
-    def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
+    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Any) -> Stream:
         return stream
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream:
@@ -149,7 +151,7 @@ class SweepStep:
 
     nothing = EMPTY
 
-    def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
+    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Any) -> Stream:
         return stream
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream:

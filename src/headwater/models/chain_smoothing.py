@@ -123,7 +123,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
         self.passages.smooth(filtered, parameters, edges, known, filters, np.diff(edges), start, steps)
         if totals is not None:
             totals.steps[...] *= parameters.transitions
-            totals = self._collected(parameters, X, shares, totals, 1)
+            totals = self.collected(parameters, X, shares, totals, 1)
         if task.scores.size:
             task.scores[...] = found
         if task.states.size:
@@ -163,7 +163,7 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
                 return None
             head = shares[0].copy() if head is None else head
             if totals is not None:
-                totals = self._collected(parameters, X[low:high], shares[: high - low], totals, 1)
+                totals = self.collected(parameters, X[low:high], shares[: high - low], totals, 1)
             if scores.size:
                 scores[low:high] = found[: high - low]
             if states.size:
@@ -234,8 +234,8 @@ class Smoother(Model[ChainPrior, ChainStatistics, ChainParameters]):
         rows: Matrix = X if missing is None else np.where(absent[:, None], 0.0, X)
         return as_gapped(rows) if self.family.takes_gaps else rows, missing
 
-    def _collected(
-        self, parameters: ChainParameters, X: Array, states: Array, totals: ChainStatistics, n_threads: int | None
+    def collected(
+        self, parameters: ChainParameters, X: Array, states: Array, totals: ChainStatistics, n_threads: int | None = None
     ) -> ChainStatistics:
         """Add the statistics of rows whose states are known."""
         rows, missing = self._read_rows(X)

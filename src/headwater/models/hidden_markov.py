@@ -33,6 +33,7 @@ from headwater.models.chain_records import (
     log_density,
     shares_of,
 )
+from headwater.models.chain_seam import begin_sweep
 from headwater.models.chain_smoothing import EMPTY, IMPOSSIBLE, NO_POSTERIORS, Smoother, by_group
 from headwater.models.chain_start import start_chain
 
@@ -91,7 +92,7 @@ class HiddenMarkov(Smoother):
         k = self.n_components
         if not isinstance(self.family, SweepsChains):
             return Carry({0: np.zeros(k)})
-        size = len(self._flat(statistics))
+        size = len(self.flat(statistics))
         return Carry({0: np.zeros(k)}, {0: (np.zeros((k, size)), np.zeros(size), 0.0)})
 
     def find_problem(self, record: object, width: int) -> str:
@@ -233,7 +234,7 @@ class HiddenMarkov(Smoother):
         totals.steps[...] *= parameters.transitions
         counts = places < rows
         own = slice(0, rows) if order is None else counts
-        totals = self._collected(parameters, batch.X[own], shares[own], totals, n_threads)
+        totals = self.collected(parameters, batch.X[own], shares[own], totals, n_threads)
         after = dict(carry.filters)
         for at, number in enumerate(ids.tolist()):
             if counted[at] and (number >= 0 or counted[at] < edges[at + 1] - edges[at]):
@@ -334,7 +335,7 @@ class HiddenMarkov(Smoother):
         if self.family.takes_gaps and np.isnan(batch.X[~find_absent(batch.X)]).any():
             statistics, average = _widest(statistics), None if average is None else _widest(average)
             apart = {number: self._widen(parts, width) for number, parts in apart.items()}
-        mean, moving = self._flat(statistics), EMPTY if average is None else self._flat(average)
+        mean, moving = self.flat(statistics), EMPTY if average is None else self.flat(average)
         chain = (prior.start, prior.steps, prior.start_shift, prior.steps_shift)
         sequences = batch.sequences if batch.sequences.size else np.zeros(len(batch), dtype=np.int64)
         edges = np.concatenate([[0], np.flatnonzero(np.diff(sequences)) + 1, [len(batch)]])
@@ -362,13 +363,18 @@ class HiddenMarkov(Smoother):
         fold_share(statistics, learned, average, averaged, steps, gains)
         return learned, averaged, n_eff, Carry(filters, apart, float(keeps[-1]))
 
-    def _flat(self, statistics: ChainStatistics) -> Array:
+    def begin_sweep(self, parameters: ChainParameters, statistics: ChainStatistics, batch: Batch, size: float) -> Carry:
+        """Return what is carried on from a warm-up."""
+        return begin_sweep(self, parameters, statistics, batch, size)
+
+    def flat(self, statistics: ChainStatistics) -> Array:
+        """Return all numbers of statistics in one array, as kernels that learn row by row hold them."""
         return np.concatenate([statistics.start, statistics.steps.ravel(), self._sweeping.flat(statistics.emissions)])
 
     def _widen(self, parts: tuple[Array, Array, float], width: int) -> tuple[Array, Array, float]:
         """Return what is kept apart of a sequence in the form to which rows with gaps can be added."""
         given, mean = (
-            np.array([self._flat(_widest(self._unflat(row, width))) for row in rows]) for rows in (parts[0], parts[1][None])
+            np.array([self.flat(_widest(self._unflat(row, width))) for row in rows]) for rows in (parts[0], parts[1][None])
         )
         return given, mean[0], parts[2]
 
