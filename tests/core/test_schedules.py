@@ -193,3 +193,15 @@ def test_refine_is_checked():
         hw.QuasiBayes(refine=1)
     with pytest.raises(ValueError, match=r"refine needs steps of equal weight, so decay must be None with it, got 0\.7"):
         hw.OnlineVB(decay=0.7, refine=True)
+
+
+def test_refine_without_effect_is_refused_and_the_model_stays_as_it_was():
+    rows = np.random.default_rng(0).normal(size=(80, 2))
+    refined = hw.OnlineVB(refine=True)
+    for model, X in (
+        (hw.GaussianHMM(2, algorithm=refined), rows),
+        (hw.LatentDirichletAllocation(2, algorithm=refined), abs(rows)),
+    ):
+        with pytest.raises(ValueError, match="refine=True restates the counts of mixtures by reservoir rows"):
+            model.partial_fit(X)
+        assert not hasattr(model, "n_features_in_")

@@ -43,7 +43,11 @@ def begun(monkeypatch):
     own = chain_seam._apart
     monkeypatch.setattr(chain_seam, "_apart", lambda model, at, *rest: seen.append(at) or own(model, at, *rest))
     X = sequence(WAIT)
-    return X, hw.GaussianHMM(K, algorithm="online-em", covariance_type="diag", warm_up=WAIT, random_state=0).partial_fit(X), seen
+    return (
+        X,
+        hw.GaussianHMM(K, algorithm="online-em", covariance_type="diag", warm_up=WAIT, random_state=0).partial_fit(X),
+        seen,
+    )
 
 
 def test_statistics_given_the_last_state_are_those_of_the_recursion(begun):

@@ -56,6 +56,11 @@ class Algorithm:
     def counts_rows(self) -> bool:
         return False
 
+    @property
+    def corrects(self) -> bool:
+        """Whether the estimate is the optimum of all rows, since what early rows were counted as is corrected or forgotten."""
+        return True
+
     def refining(self) -> Algorithm | None:
         """Return this algorithm with a reservoir by which it leaves a bad start, or None if it cannot have one."""
         return self if self.refines else None
@@ -114,6 +119,10 @@ class Additive:
 
     @property
     def refines(self) -> bool:
+        return self.refine
+
+    @property
+    def corrects(self) -> bool:
         return self.refine
 
     def refining(self) -> Algorithm | None:

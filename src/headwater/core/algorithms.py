@@ -209,6 +209,10 @@ class OnlineVB(Additive, Algorithm):  # type: ignore[override]
         if self.refine and self.decay is not None:
             raise ValueError(f"refine needs steps of equal weight, so decay must be None with it, got {self.decay!r}")
 
+    @property
+    def corrects(self) -> bool:
+        return self.refine or self.decay is not None
+
     def refining(self) -> Algorithm | None:
         return super().refining() if self.decay is None else None
 
@@ -277,6 +281,7 @@ class MomentMatching(Algorithm):
     word = "moment-matching"
     readout = "match_moments"
     report = "mean"
+    corrects = False  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -388,6 +393,11 @@ def resolve(algorithm: str | Algorithm, model: Model, name: str, own: Mapping[st
     if not chosen.suits(model):
         word = repr(chosen.word) if isinstance(algorithm, str) else type(chosen).__name__
         raise ValueError(f"{name} cannot be learned by {word}: use one of {_legal_words(model, own)}")
+    if getattr(chosen, "refine", False) and not model.restates:
+        raise ValueError(
+            f"refine=True restates the counts of mixtures by reservoir rows, which {name} does not keep: leave it False, or use "
+            f"'auto' and fit, which makes passes"
+        )
     chosen.inference(model)  # refuses a sampler that the model does not have
     return chosen
 

@@ -136,6 +136,7 @@ class Start(Generic[Prior, Stats, Params]):
 class Model(ABC, Generic[Prior, Stats, Params]):
     """A latent structure: pure functions of a prior, statistics, parameters and rows. A subclass is a frozen dataclass."""
 
+    restates: ClassVar[bool] = False  # whether statistics can be restated at other parameters from reservoir rows
     chained: ClassVar[bool] = False  # whether rows form sequences: then the model offers `Chained`
 
     # The core: what a model must offer.

@@ -28,7 +28,9 @@ class Step(Protocol):
     @property
     def nothing(self) -> Unfolded: ...  # unfolded between two batches
 
-    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Any) -> Stream: ...  # after the warm-up, read at the parameters `start`
+    def begin(
+        self, plan: Plan, stream: Stream, batch: Batch, start: Any
+    ) -> Stream: ...  # after the warm-up, read at the parameters `start`
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream: ...  # finish what another step has begun
 

@@ -5,6 +5,12 @@ parameters of component k what c_k c_k' sums up to, where c_k(x) is the gradient
 with s = (r_1 c_1, ..., r_K c_K), the gradient of the mixture's log-density; what is missing between the two is the variance of
 the complete gradient given the row (Louis, 1982). The inverse of the observed information, which is the sum of the second and
 of what the prior knows, is the covariance of the parameters.
+
+That holds for an estimate at the optimum of all rows. Where what a row was counted as is never corrected, and steps are 1/n, an
+error fades only like n to minus the share of the complete information that is seen, rho, in each of its directions. After
+a start on n0 of n rows the variance is that of the optimum times
+
+    (n0/n)^(2 rho - 1) + rho^2 (1 - (n0/n)^(2 rho - 1)) / (2 rho - 1)
 """
 
 from __future__ import annotations
@@ -30,11 +36,15 @@ LEAST_INFORMATION = 1e-9  # of what complete rows would have
 
 @dataclass(frozen=True)
 class InformedRows:
-    """Rows with weights (n,) and shares (n, K) of the components; `count` is the number of rows that they stand for."""
+    """Rows with weights (n,) and shares (n, K) of the components; `count` is the number of rows that they stand for.
+
+    `begun` is the share n0/n of the rows that a stream began with whose steps are 1/n; 1 for an estimate that is the optimum.
+    """
 
     row_weights: Array
     shares: Array
     count: float
+    begun: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -82,6 +92,7 @@ def _joint(rows: InformedRows, weights: Array, prior_rows: float, scores: Parame
         prior[np.ix_(own, own)] += information
     seen = (each[:, None] * seen_rows).T @ seen_rows
     covariances = [_inverse(part + prior, complete + prior) for part in (seen, complete)]
+    covariances[0] = _of_recursion(covariances[0], complete + prior, rows.begun)
     ratios = [np.einsum("ij,jk,ik->i", spread, part[:k, :k], spread) for part in covariances]
     values = [_reported(part[k:, k:], scores) for part in covariances]
     return Widening(_ratio(*ratios), _ratio(*values))
@@ -106,6 +117,7 @@ def _one_by_one(rows: InformedRows, weights: Array, scores: ParameterScores) -> 
             ends = [reported**2 @ (1.0 / (part + lone)) for part in parts]
         else:
             inverses = [_inverse(part + prior, parts[1] + prior) for part in parts]
+            inverses[0] = _of_recursion(inverses[0], parts[1] + prior, rows.begun)
             ends = [np.einsum("mi,ij,mj->m", reported, part, reported, optimize=True) for part in inverses]
         found.append(_ratio(*ends))
     seen = np.einsum("n,nk->k", each, (rows.shares - weights) ** 2)
@@ -131,6 +143,28 @@ def _inverse(information: Array, complete: Array) -> Array:
         values, vectors = np.linalg.eigh(scaled)
         inverse = (vectors / np.maximum(values, LEAST_INFORMATION)) @ vectors.T
     return np.asarray(inverse / units[:, None] / units)
+
+
+def _of_recursion(covariance: Array, complete: Array, begun: float) -> Array:
+    """Return the covariance of an estimate whose steps were 1/n, from that of the optimum."""
+    if begun >= 1.0:
+        return covariance
+    units = np.sqrt(np.maximum(np.diagonal(complete), 1e-300))
+    scaled = complete / units[:, None] / units
+    values, vectors = np.linalg.eigh(scaled)
+    root = (vectors * np.sqrt(np.maximum(values, LEAST_INFORMATION))) @ vectors.T
+    inflated, directions = np.linalg.eigh(root @ (covariance * units[:, None] * units) @ root)  # 1/rho
+    share = np.clip(1.0 / np.maximum(inflated, 1e-300), LEAST_INFORMATION, 1.0)
+    middle = np.linalg.solve(root, directions) / units[:, None]
+    return np.asarray((middle * (inflated * recursion_factor(share, begun))) @ middle.T)
+
+
+def recursion_factor(share: Array, begun: float) -> Array:
+    """Return the variance after steps 1/n beside that of the optimum, by the share of the information that is seen."""
+    power = 2.0 * share - 1.0
+    near = np.abs(power) < 1e-6
+    left = begun**power
+    return np.asarray(left + share**2 * np.where(near, -np.log(begun), (1.0 - left) / np.where(near, 1.0, power)))
 
 
 def _ratio(seen: Array, complete: Array) -> Array:

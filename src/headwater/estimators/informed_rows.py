@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from headwater.core.batch import Batch
+from headwater.core.plan import Plan
 from headwater.core.statistics import Array
 from headwater.core.values import AnyArray, Matrix, Rows
 from headwater.diagnostics.intervals import tails
@@ -56,9 +57,16 @@ def find_widening(
     _, statistics, count = model._proper_belief()
     own, others = model._weight_marginals()
     known = count * float(statistics.count.sum())
-    rows = InformedRows(batch.row_weights, _known_shares(batch, shares), known)
+    rows = InformedRows(batch.row_weights, _known_shares(batch, shares), known, _share_of_start(reading.plan, known))
     weights = np.exp(reading.parameters.log_weights)
     return widening(rows, weights, max(float((own + others).min()) - known, 0.0), scores(batch.X))
+
+
+def _share_of_start(plan: Plan, rows: float) -> float:
+    """Share of the rows that a stream began with, if what it counted them as is never corrected; else 1."""
+    if plan.algorithm.corrects or plan.half_life is not None:
+        return 1.0
+    return min(max(plan.warm_up_rows, 1) / max(rows, 1.0), 1.0)
 
 
 def component_values(

@@ -54,7 +54,9 @@ def _apart(
     for state in range(k):
         shares, totals = found.shares.copy(), model.zeros(rows.X.shape[1])
         shares[-1] = np.arange(k) == state
-        smooth(shares, found.ahead, edges, known, zeros.copy(), np.array([n]), parameters.transitions, totals.start, totals.steps)
+        smooth(
+            shares, found.ahead, edges, known, zeros.copy(), np.array([n]), parameters.transitions, totals.start, totals.steps
+        )
         totals.steps[...] *= parameters.transitions
         ends.append(model.collected(parameters, rows.X, shares, totals))
     mean = ends[0].scaled(float(last[0]))

@@ -42,6 +42,8 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
     family: Family[Prior, Stats, Params]
     weight_concentration_prior: float | Array | None = None
 
+    restates = True
+
     @property
     def ways(self) -> frozenset[tuple[str, str]]:
         """Exact E-steps for every readout of the family; simulated ones, as a check."""
