@@ -1,4 +1,4 @@
-"""Widths of intervals after steps of 1/n: the factor by share of information, beside the recursion itself and its simulation."""
+"""Widths of intervals after steps of 1/n: the factor by share of information, beside the recursion itself."""
 
 import numpy as np
 import pytest

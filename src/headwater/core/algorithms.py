@@ -395,8 +395,7 @@ def resolve(algorithm: str | Algorithm, model: Model, name: str, own: Mapping[st
         raise ValueError(f"{name} cannot be learned by {word}: use one of {_legal_words(model, own)}")
     if getattr(chosen, "refine", False) and not model.restates:
         raise ValueError(
-            f"refine=True restates the counts of mixtures by reservoir rows, which {name} does not keep: leave it False, or use "
-            f"'auto' and fit, which makes passes"
+            f"refine=True restates the counts of mixtures by reservoir rows, which {name} does not keep: leave it False"
         )
     chosen.inference(model)  # refuses a sampler that the model does not have
     return chosen

@@ -6,7 +6,6 @@ Sequences and shards are in files of their own.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-
 from typing import Any
 
 import numpy as np

@@ -40,7 +40,7 @@ def begin_sweep(
 def _apart(
     model: HiddenMarkov, parameters: ChainParameters, statistics: ChainStatistics, rows: Batch, size: float
 ) -> tuple[Array, Array] | None:
-    """Return the statistics per row given each last state of a sequence (K, numbers), and their mean; None if rounding lost one.
+    """Return the statistics per row given each last state of a sequence (K, numbers), and their mean; None if one was lost.
 
     `statistics` are those of all rows of the warm-up, which weigh `size`; `rows` are those of the sequence.
     """
