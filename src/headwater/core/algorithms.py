@@ -137,17 +137,8 @@ class BayesianOnlineEM(Additive, Algorithm):  # type: ignore[override]
 class OnlineEM(Algorithm):
     """Cappé and Moulines' online EM (paper 002): mini-batches, step (t + offset)^-decay, averaged statistics.
 
-    Parameters
-    ----------
-    decay, offset : float, default=0.6, 2.0
-        The step at batch t is (t + offset)^-decay.
-    batch_size : int or 'auto', default='auto'
-        Rows of a batch.
-    average : bool, default=True
-        Whether the statistics are averaged over the stream (Polyak and Ruppert).
-    average_exponent : float, default=0.25
-        Row n weighs as n^a in that average, so that no end of the stream need be known. Its variance is
-        (1 + a)^2 / (1 + 2 a) times that of an efficient estimate: 1.04 at 0.25, and 4/3 at 1, which forgets the start sooner.
+    Row n weighs as n^a in the average, a being `average_exponent`, so that no end of the stream need be known. The variance is
+    (1 + a)^2 / (1 + 2 a) times that of an efficient estimate: 1.04 at 0.25, and 4/3 at 1, which forgets the start sooner.
 
     Examples
     --------

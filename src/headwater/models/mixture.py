@@ -30,7 +30,6 @@ from headwater.models.mixture_records import MixtureParameters, MixturePrior, di
 from headwater.models.start import suffice, tournament
 
 NO_SHARES: Array = np.empty((0, 0))
-
 LOWEST_SCORE = -1e230  # of a batch whose rows lie beyond all reach of the components: files hold it, and means of it are finite
 
 
@@ -41,7 +40,6 @@ class Mixture(Model[MixturePrior[Prior], Stats, MixtureParameters[Params]], Gene
     n_components: int
     family: Family[Prior, Stats, Params]
     weight_concentration_prior: float | Array | None = None
-
     restates = True
 
     @property
