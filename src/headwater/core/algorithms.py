@@ -272,7 +272,7 @@ class MomentMatching(Algorithm):
     word = "moment-matching"
     readout = "match_moments"
     report = "mean"
-    corrects = False  # type: ignore[assignment]
+    corrects = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
