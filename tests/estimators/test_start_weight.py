@@ -290,6 +290,8 @@ def test_a_start_of_topics_or_spectra_is_what_is_read_out():
         model.partial_fit(np.random.default_rng(7).exponential(size=(1, 8)))
         np.testing.assert_allclose(model.components_ * model.weight_scale_[:, None], spectra, rtol=1e-6)
         np.testing.assert_allclose(model.weight_shape_, 1.0, rtol=1e-6)
+    model = hw.ItakuraSaitoNMF(K, components_init=spectra, weight_scale=5.0, start_weight=1e9, warm_up=0, algorithm=algorithm)
+    np.testing.assert_allclose(model.partial_fit(np.ones((1, 8))).components_, spectra, rtol=1e-6)
 
 
 @pytest.mark.parametrize("model", [hw.LatentDirichletAllocation, hw.ItakuraSaitoNMF])

@@ -207,8 +207,6 @@ class ItakuraSaitoNMF(SpectraAnswers):
         factors = given_factors(self.components_init, self.n_components, width)
         if factors is not None and not isinstance(self.weight_scale, str):
             factors = factors * self.weight_scale
-        if factors is not None and not isinstance(self.weight_scale, str):
-            factors = factors * self.weight_scale
         algorithm = resolve(self.algorithm, model, type(self).__name__, ALGORITHMS)
         return Learner(
             model,

@@ -52,7 +52,8 @@ class LatentDirichletAllocation(TopicColumns):
         `race_`).
     doc_topic_prior : float, array-like of shape (n_components,) or 'learn', optional
         Dirichlet parameter of the proportions of a document: one for all topics, one for each, or learned from the stream
-        (Minka's fixed point, as a statistic of the stream). Default 1 / n_components.
+        (Minka's fixed point, as a statistic of the stream; begun at 1 / n_components and, where documents are long, with
+        room for more topics in each, whichever predicts their words better). Default 1 / n_components.
     topic_word_prior : float, optional
         Dirichlet parameter of the words of a topic. Default 1 / n_components.
     components_init : array-like of shape (n_components, n_features), optional

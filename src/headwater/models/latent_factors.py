@@ -9,7 +9,9 @@ to `totals`: an average over draws if it is simulated, or another approximation 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,10 +72,13 @@ class LatentFactors(Model[Prior, Stats, Params]):
         """Rows to find a start on."""
         return max(200, 2 * self.n_components)
 
-    @property
-    def turns(self) -> int:
+    def turns(self, batch: Batch) -> int:
         """How often the rows of a start are learned."""
         return 2
+
+    def firsts(self, batch: Batch, rng: np.random.Generator) -> Iterator[tuple[Prior, Params]]:
+        """Several of what `first` returns; the best result is taken."""
+        yield self.first(batch, rng)
 
     # What the loop asks beyond that
 
@@ -92,10 +97,9 @@ class LatentFactors(Model[Prior, Stats, Params]):
         if settings.factors is not None:
             return self._start_at_given(batch, key, settings, n_threads)
         rng = np.random.default_rng(np.random.SeedSequence((key, len(batch))))
-        prior, first = self.first(batch, rng)
-        inference = replace(settings.inference, key=key, first=self.turns * len(batch))
+        inference = replace(settings.inference, key=key, first=self.turns(batch) * len(batch))
         ends = []
-        for way in self.contenders(batch, settings):
+        for (prior, first), way in product(self.firsts(batch, rng), self.contenders(batch, settings)):
             statistics = self._learned(prior, first, batch, replace(way.inference, key=key), way.readout, rng, n_threads)
             parameters = self.readout(settings.readout, prior, statistics, float(len(batch)))
             summary = self.summarize(parameters, batch, n_threads=n_threads, inference=inference)
@@ -109,7 +113,7 @@ class LatentFactors(Model[Prior, Stats, Params]):
         held = Summary(mean.scaled(settings.held), 0, settings.held)
         if settings.at_once:
             return Start(prior, parameters, held, held=settings.held)
-        inference = replace(settings.inference, key=key, first=self.turns * len(batch))
+        inference = replace(settings.inference, key=key, first=self.turns(batch) * len(batch))
         summary = self.summarize(parameters, batch, n_threads=n_threads, inference=inference)
         return Start(prior, parameters, summary + held if settings.held else summary, held=settings.held)
 
@@ -121,7 +125,7 @@ class LatentFactors(Model[Prior, Stats, Params]):
         size = int(np.clip(n // 20, 1, self.rows_to_learn(batch.X.shape[1]) // 5))
         statistics: Stats | None = None
         step = 1.0
-        for turn in range(self.turns):
+        for turn in range(self.turns(batch)):
             order = rng.permutation(n)
             for at in range(0, n, size):
                 rows, drawing = order[at : at + size], replace(inference, first=turn * n + at)

@@ -8,7 +8,7 @@ Rows without power are counted, and nothing is learned from them; bins that neve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -40,6 +40,7 @@ INFORMED = 0.0  # the sharpness that stands for proposals made from the row itse
 READING = Inference("simulated", "metropolis", burn_in=4, n_samples=64, kappa=INFORMED)
 SCORE_DRAWS = 64
 MODE_STEPS, MODE_TOL = 500, 1e-5
+TRIES = 4
 SHAPES, SHAPE_STEPS = (0.1, 50.0), 2
 
 
@@ -102,11 +103,11 @@ class Spectra(LatentFactors):
         return NO_PARAMETERS if unsound or not SHAPES[0] <= shape <= SHAPES[1] else ""
 
     def first(self, batch: Batch, rng: np.random.Generator) -> tuple[SpectraPrior, SpectraParameters]:
-        """Spectra that are half those of rows, half the mean spectrum."""
+        """Spectra that are half those of rows that are unlike each other, half the mean spectrum."""
         k, width = self.n_spectra, batch.X.shape[1]
         power = batch.X.mean(axis=1)
         lively = power > SILENCE
-        mean, level, rows = np.zeros(width), 1.0, np.zeros((1, width))
+        mean, level, rows, weights = np.zeros(width), 1.0, np.zeros((1, width)), np.ones(1)
         if lively.any():
             power, weights = power[lively], batch.row_weights[lively]
             rows = batch.X[lively] / power[:, None]
@@ -116,7 +117,7 @@ class Spectra(LatentFactors):
         scale = level / k * np.exp(digamma(shape))  # E[log h] = log scale - digamma(shape)
         mean = _normal(mean)
         prior = self._prior(mean, scale)
-        seeds = rows[rng.choice(len(rows), k, replace=len(rows) < k)]
+        seeds = rows[_unlike(rows, weights, mean, k, rng)]
         noise = rng.gamma(100.0, 0.01, size=(k, width))  # rows may be equal
         return prior, self._parameters(prior, _normal(0.5 * (seeds + mean) * noise), np.full(k, scale), shape)
 
@@ -194,9 +195,12 @@ class Spectra(LatentFactors):
 
     # Rows
 
-    @property
-    def turns(self) -> int:
+    def turns(self, batch: Batch) -> int:
         return 4
+
+    def firsts(self, batch: Batch, rng: np.random.Generator) -> Iterator[tuple[SpectraPrior, SpectraParameters]]:
+        """Spectra that end up silent stay silent, so several starts compete."""
+        return (self.first(batch, rng) for _ in range(TRIES if self.n_spectra > 1 else 1))
 
     def contenders(self, batch: Batch, settings: StartSettings) -> list[StartSettings]:
         """A start uses the longer steps, which are better there."""
@@ -342,6 +346,23 @@ def _normal(spectra: Array) -> Array:
     heard = spectra > 0.0 if spectra.ndim == 1 else (spectra > 0.0).any(axis=0)
     scaled = spectra / np.maximum(spectra.mean(axis=-1, keepdims=True), SILENCE)
     return np.maximum(scaled, QUIETEST * heard)
+
+
+def _unlike(rows: Array, weights: Array, mean: Array, number: int, rng: np.random.Generator) -> Index:
+    """Places of rows, each drawn by its divergence, whatever its power, from what is nearest to it: the mean or rows before."""
+    heard = mean > 0.0
+    if not heard.any():
+        return np.zeros(number, dtype=np.int64)
+    rows, mean = np.maximum(rows[:, heard], QUIETEST), mean[heard]
+    entropies, places = np.log(rows).mean(axis=1), np.empty(number, dtype=np.int64)
+    nearest, spectrum = np.full(len(rows), np.inf), mean
+    for k in range(number):
+        divergences = np.log(rows @ (1.0 / spectrum) / len(spectrum)) + np.log(spectrum).mean() - entropies
+        nearest = np.minimum(nearest, np.maximum(divergences, 1e-12))
+        shares = nearest * weights
+        places[k] = rng.choice(len(rows), p=shares / shares.sum())
+        spectrum = 0.5 * (rows[places[k]] + mean)
+    return places
 
 
 def _known(totals: SpectraStatistics) -> tuple[Array, Array]:

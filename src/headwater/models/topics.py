@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -10,7 +10,6 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.special import digamma
 
 from headwater.core.batch import Batch, SparseRows, drop_zeros
@@ -19,7 +18,7 @@ from headwater.core.statistics import HEAVIEST, Array
 from headwater.core.values import AnyArray, Index
 from headwater.families.multinomial import ONE_GROUP, Multinomial
 from headwater.families.multinomial_belief import contrast, separation
-from headwater.families.multinomial_geometry import Geometry, row_lengths
+from headwater.families.multinomial_geometry import Geometry
 from headwater.families.multinomial_records import MultinomialParameters, MultinomialPrior, MultinomialStatistics
 from headwater.families.multinomial_soundness import find_statistics_problem
 from headwater.families.soundness import MOST_SHARE, MOST_WORDS, NEGATIVE, NO_PRIOR, TOO_MANY, exceeds, has_negative
@@ -27,11 +26,12 @@ from headwater.families.table import Table, Words
 from headwater.kernels.mixture import READOUTS
 from headwater.kernels.multinomial import group_sums
 from headwater.kernels.parallel import MOST_SLABS, one_blas_thread, run_tasks
-from headwater.kernels.tables import add_rows, gather_words, place_words
+from headwater.kernels.tables import add_rows, place_words
 from headwater.kernels.topics import gibbs_documents, metropolis_documents, topic_table
 from headwater.kernels.topics_variational import collapsed_documents, mean_field_documents
 from headwater.models.latent_factors import LatentFactors, content_streams
 from headwater.models.seeding import seed_assignments
+from headwater.models.topic_slabs import Slab, count_words, slab_of, usual_length
 
 Result = TypeVar("Result")
 
@@ -40,6 +40,8 @@ EMPTY_TABLE: Array = np.empty((0, 0))
 SLAB_WORK = 2**14  # draws of tokens for each thread
 SLAB_CELLS = 2**24  # of the tables of all slabs
 CHEAP = 2**22  # products of an E-step, up to which a start tries two kinds of E-steps
+MOST_ROOM = 0.1  # parameters of proportions that are learned begin with a sum of at most this part of a row's length
+TURNS = (2, 6)  # of the rows of a start
 LEAST_PRIOR = 1e-100  # of a proportion
 SEEDS = 8  # runs of k-means; the best is taken
 INNER_ITERATIONS, INNER_TOL = 100, 1e-3
@@ -81,22 +83,6 @@ class TopicParameters:
     def all(self) -> Array:
         """The same for all words (V, K)."""
         return self.at(np.arange(self.words.table.shape[0], dtype=np.int32))
-
-
-@dataclass(frozen=True)
-class Slab:
-    """Some documents: their words, and the place of each word in that list."""
-
-    indptr: NDArray[np.int64]
-    local: NDArray[np.int32]
-    data: Array
-    words: Words
-    slots: NDArray[np.int32]
-    weights: Array
-    first: int
-
-    def __len__(self) -> int:
-        return len(self.indptr) - 1
 
 
 @dataclass(frozen=True)
@@ -174,7 +160,7 @@ class Topics(LatentFactors):
         with one_blas_thread():
             view = Geometry.of(rows, k).views(np.arange(len(rows)))[0]
             shares = seed_assignments("kmeans", view, rows, k, rng, lloyd_steps=6, tries=SEEDS)
-        words, own = _count_words(X, batch.weights, shares)
+        words, own = count_words(X, batch.weights, shares)
         common = own.sum(axis=1, keepdims=True)
         own = own / np.maximum(own.sum(axis=0), 1e-300) * common.sum()
         counts = (0.5 * own + 0.5 * common * rng.gamma(100.0, 0.01, size=own.shape)) / k
@@ -183,11 +169,29 @@ class Topics(LatentFactors):
         prior = self.prior(X.width)
         return prior, self.readout("mode", prior, statistics, 1.0)
 
+    def firsts(self, batch: Batch, rng: np.random.Generator) -> Iterator[tuple[TopicPrior, TopicParameters]]:
+        """Where proportions are learned also a start with room for many topics in a row.
+
+        From too small a parameter every row stays in one topic, and a topic becomes a cluster of rows: nothing says then that
+        it is too small. From one that is too large it falls, but slowly.
+        """
+        prior, parameters = self.first(batch, rng)
+        yield prior, parameters
+        room = min(1.0, MOST_ROOM * usual_length(batch) / self.n_topics)
+        if self.proportion_prior is None and room > prior.proportions[0]:
+            proportions = np.full(self.n_topics, room)
+            yield replace(prior, proportions=proportions), replace(parameters, proportions=proportions)
+
+    def turns(self, batch: Batch) -> int:
+        """The more words for each word of a topic, the more often: where they are few, a start would learn them by heart."""
+        known = usual_length(batch) * len(batch) / (self.n_topics * batch.X.shape[1])
+        return int(np.clip(TURNS[0] * known, *TURNS))
+
     def held_at(self, factors: Array, batch: Batch) -> tuple[TopicPrior, TopicParameters, TopicStatistics]:
         """The expected words of a document of the usual length, in every topic."""
         prior, parameters = self.prior(factors.shape[1]), self.given(factors)
         alpha = prior.proportions
-        usual = max(float(batch.row_weights @ row_lengths(batch.X)) / batch.size, 1.0)
+        usual = max(usual_length(batch), 1.0)
         shares = alpha / alpha.sum()
         tables = np.append(alpha, 1.0) * (digamma(usual + alpha.sum()) - digamma(alpha.sum()))  # which leave alpha as it is
         statistics = TopicStatistics(
@@ -228,11 +232,11 @@ class Topics(LatentFactors):
         """Dirichlet parameters of the proportions; learned, the mean of a Gamma belief.
 
         Tables are what Minka's fixed point counts. Given them the parameters are Gamma distributed (Teh et al., 2006), so that
-        they are learned like all else: the prior is Gamma(1, K), statistics add.
+        they are learned like all else: the prior is Gamma with shape 1 and the mean they begin at, statistics add.
         """
         if self.proportion_prior is not None:
             return prior.proportions
-        return (1.0 + totals.tables[:-1]) / (self.n_topics + totals.tables[-1])
+        return (1.0 + totals.tables[:-1]) / (1.0 / prior.proportions + totals.tables[-1])
 
     def widen(self, value: Record, width: int) -> Record:
         if isinstance(value, TopicPrior):
@@ -346,12 +350,12 @@ class Topics(LatentFactors):
         most = min(MOST_SLABS, max(4, SLAB_CELLS // max(1, min(X.nnz, X.width) * self.n_topics)))
         number = min(X.nnz * sweeps // SLAB_WORK, most)
         if number < 2:
-            return [work(_slab(X, batch.weights, 0))]
+            return [work(slab_of(X, batch.weights, 0))]
         inner = np.searchsorted(X.indptr, X.indptr[0] + X.nnz * np.arange(1, number) // number)
         edges = np.unique(np.concatenate([[0], np.clip(inner, 0, len(X)), [len(X)]]))
 
         def one(cut: tuple[int, int]) -> Result:
-            return work(_slab(X[cut[0] : cut[1]], batch.weights[cut[0] : cut[1]], int(cut[0])))
+            return work(slab_of(X[cut[0] : cut[1]], batch.weights[cut[0] : cut[1]], int(cut[0])))
 
         return run_tasks(one, list(pairwise(edges)), n_threads)
 
@@ -365,21 +369,3 @@ class Topics(LatentFactors):
         topics /= topics.sum(axis=1, keepdims=True)
         proportions = rng.dirichlet(parameters.proportions, size=rows)
         return rng.multinomial(lengths, proportions @ topics).astype(float), proportions
-
-
-def _slab(X: SparseRows, weights: Array, first: int) -> Slab:
-    held = slice(int(X.indptr[0]), int(X.indptr[-1]))
-    indices, data, indptr = X.indices[held], X.data[held], X.indptr - X.indptr[0]
-    words, local, slots = np.empty(X.nnz, np.int32), np.empty(X.nnz, np.int32), np.zeros(X.width, np.int32)
-    words = words[: gather_words(indices, slots, words, local)].copy()
-    return Slab(indptr, local, data, words, slots, weights, first)
-
-
-def _count_words(X: SparseRows, weights: Array, shares: Array) -> tuple[Words, Array]:
-    """The words of documents in rising order, and how often each came in clusters that have these shares in the documents."""
-    slab = _slab(X, weights, 0)
-    data = slab.data if not weights.size else slab.data * np.repeat(weights, np.diff(slab.indptr))
-    counts = csr_array((data, slab.local, slab.indptr), shape=(len(slab), len(slab.words))).T @ shares
-    order = np.argsort(slab.words)
-    order = order[counts[order].sum(axis=1) > 0.0]
-    return slab.words[order], counts[order]
