@@ -1,7 +1,8 @@
 """Paper 001's experiments made again: simulated online EM for latent factor models.
 
-``python -m pages latent_factors`` measures them and writes docs/papers/latent_factors.md. Of the data sets newsgroups20, ap and
-audio_vibe_ace are read; without them those parts are left out, and so are peers that are not installed (gensim, tomotopy).
+``python -m pages latent_factors`` measures them and writes docs/papers/latent_factors.md. Of the data sets newsgroups20, ap,
+audio_vibe_ace and audio_piano_ragtime are read; without them those parts are left out, and so are peers that are not installed
+(gensim, tomotopy).
 """
 
 from __future__ import annotations
@@ -61,16 +62,18 @@ def make_cost(scale: Scale, directory: Path | None) -> Measures:
 
 
 def make_audio(scale: Scale, directory: Path | None) -> Measures:
-    path = audio.audio_path(directory)
-    if path is not None:
-        for name in audio.LEARNERS:
-            yield name, partial(audio.audio_set, name, path, scale)
+    for recording in audio.RECORDINGS:
+        path = audio.audio_path(directory, recording)
+        if path is not None:
+            for name in audio.LEARNERS:
+                yield f"{recording}/{name}", partial(audio.audio_set, name, path, scale)
 
 
 def absent(scale: Scale, directory: Path | None) -> list[str]:
     """Data sets and peers that are not available."""
     sets = [title for name, title in corpus.CORPORA.items() if corpus.corpus_path(directory, name) is None]
-    return sets + ([] if audio.audio_path(directory) else [audio.RECORDING]) + corpus.missing()
+    sets += [one.title for name, one in audio.RECORDINGS.items() if audio.audio_path(directory, name) is None]
+    return sets + corpus.missing()
 
 
 def compile_kernels() -> None:

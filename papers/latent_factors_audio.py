@@ -16,17 +16,36 @@ from headwater.core.statistics import Array
 from pages.results import Figures
 from papers.latent_factors_scale import Scale, coded
 
-RECORDING = "Vibe Ace"
-PATH = "audio_vibe_ace/audio_vibe_ace.npz"
 COMPONENTS = 8
 FLOOR = 1e-9  # of the mean power, added to all: what is so quiet is not music
 HELD_OUT = 0.1
 RANGE = 60.0  # decibels below the loudest that pictures show
 HOP = 512
+SILENT = 1e-4  # share of all power below which a component counts as silent
 
 
-def audio_path(directory: Path | None) -> Path | None:
-    path = directory / PATH if directory else None
+@dataclass(frozen=True)
+class Recording:
+    """A recording: what it is called, what it is, and its file."""
+
+    title: str
+    meaning: str
+    path: str
+
+
+RECORDINGS = {
+    "vibe_ace": Recording(
+        "Vibe Ace", "Kevin MacLeod, CC BY 3.0; vibraphone, piano and bass", "audio_vibe_ace/audio_vibe_ace.npz"
+    ),
+    "ragtime": Recording(
+        "Pistachio Ice Cream Ragtime", "Lena Orsa, CC BY-NC 3.0; piano", "audio_piano_ragtime/audio_piano_ragtime.npz"
+    ),
+}
+CHOSEN_ON = "Vibe Ace"  # constants of the start of spectra
+
+
+def audio_path(directory: Path | None, name: str) -> Path | None:
+    path = directory / RECORDINGS[name].path if directory else None
     return path if path is not None and path.is_file() else None
 
 
@@ -58,11 +77,11 @@ def divergence(frames: Array, powers: Array) -> float:
 class Peer:
     """scikit-learn's NMF, with the answers asked for here."""
 
-    def __init__(self, components: int) -> None:
+    def __init__(self, components: int, seed: int) -> None:
         from sklearn.decomposition import NMF
 
         settings: dict[str, Any] = {"beta_loss": "itakura-saito", "solver": "mu", "init": "random", "max_iter": 1000}
-        self.model = NMF(components, random_state=0, **settings)
+        self.model = NMF(components, random_state=seed, **settings)
 
     def fit(self, frames: Array) -> Peer:
         with warnings.catch_warnings():
@@ -76,19 +95,20 @@ class Peer:
             return divergence(frames, np.maximum(self.model.transform(frames) @ self.model.components_, 1e-300))
 
 
-def own(frames: Array, components: int, passes: bool) -> Any:
-    model = hw.ItakuraSaitoNMF(components, random_state=0, n_threads=1)
-    order = np.random.default_rng(np.random.SeedSequence(8)).permutation(len(frames))
+def own(frames: Array, components: int, seed: int, passes: bool) -> Any:
+    model = hw.ItakuraSaitoNMF(components, random_state=seed, n_threads=1)
+    order = np.random.default_rng(np.random.SeedSequence((8, seed))).permutation(len(frames))
     return model.fit(frames) if passes else model.partial_fit(frames[order])
 
 
 STREAM, FIT, PEER, ALONE = "headwater, one pass", "headwater, fit", "scikit-learn, NMF", "headwater, one component"
-LEARNERS: dict[str, Callable[[Array], Any]] = {
-    ALONE: lambda frames: own(frames, 1, True),
-    STREAM: lambda frames: own(frames, COMPONENTS, False),
-    FIT: lambda frames: own(frames, COMPONENTS, True),
-    PEER: lambda frames: Peer(COMPONENTS).fit(frames),
+LEARNERS: dict[str, Callable[[Array, int], Any]] = {
+    ALONE: lambda frames, seed: own(frames, 1, seed, True),
+    STREAM: lambda frames, seed: own(frames, COMPONENTS, seed, False),
+    FIT: lambda frames, seed: own(frames, COMPONENTS, seed, True),
+    PEER: lambda frames, seed: Peer(COMPONENTS, seed).fit(frames),
 }
+SHOWN = f"vibe_ace/{FIT}"
 
 
 def decibels(powers: Array) -> str:
@@ -98,20 +118,26 @@ def decibels(powers: Array) -> str:
 
 
 def audio_set(name: str, path: Path, scale: Scale) -> Figures:
-    """Divergences of frames learned from and held out, seconds; and what the components are."""
+    """Divergences of frames learned from and held out, seconds; and what the components of the first seed are."""
     music = Music.read(path, scale.frames)
     train, test = music.frames[~music.held_out], music.frames[music.held_out]
-    began = time.process_time()
-    model = LEARNERS[name](train)
-    spent = time.process_time() - began
     result: Figures = {
         "line": name, "floor": FLOOR, "components": 1 if name == ALONE else COMPONENTS, "frames": len(train),
-        "held_out": len(test), "bins": train.shape[1], "seconds": spent, "divergence": model.divergence(test),
-        "learned": model.divergence(train),
+        "held_out": len(test), "bins": train.shape[1], "seeds": scale.seeds,
     }  # fmt: skip
-    if name == FIT:
-        result |= picture_of(model, music)
-    return result
+    kept: dict[str, list[float]] = {"seconds": [], "divergence": [], "learned": [], "silent": []}
+    for seed in range(scale.seeds):
+        began = time.process_time()
+        model = LEARNERS[name](train, seed)
+        kept["seconds"].append(time.process_time() - began)
+        kept["divergence"].append(model.divergence(test))
+        kept["learned"].append(model.divergence(train))
+        if name in (STREAM, FIT):
+            power = model.separate(train).sum(axis=(1, 2))
+            kept["silent"].append(int(np.sum(power < SILENT * power.sum())))
+        if name == FIT and seed == 0:
+            result |= picture_of(model, music)
+    return result | kept
 
 
 def picture_of(model: Any, music: Music) -> Figures:

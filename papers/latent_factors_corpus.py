@@ -188,6 +188,10 @@ LEARNED = Line(
 )  # fmt: skip
 FIXED = Line("headwater, prior 1/K", "the same with the prior 1/K of the proportions, the default", "headwater", fitted)
 METROPOLIS = Line("headwater, Metropolis", "the paper's sampler, 100 draws thrown away, 50 averaged", "headwater", _metropolis)
+BELIEFS = Line(
+    "headwater, Bayesian online EM", '`algorithm="boem"`, streamed likewise: paper 000 proposes it for these', "headwater",
+    lambda *a: streamed(*a, algorithm="boem"),
+)  # fmt: skip
 VARIATIONAL = Line(
     "headwater, online VB", '`algorithm="online-vb"`, the corpus streamed again and again', "headwater",
     lambda *a: streamed(*a, algorithm="online-vb"),
@@ -199,7 +203,7 @@ GENSIM = Line("gensim", '`LdaModel(alpha="auto")`, online variational Bayes', "g
 ONLINE = Line("scikit-learn, online", "online variational Bayes, batches of 128", "sklearn", sklearn_online)
 BATCH = Line("scikit-learn, batch", "variational Bayes over all documents", "sklearn", sklearn_batch)
 TOMOTOPY = Line("tomotopy", "`LDAModel`, collapsed Gibbs of all documents, one worker", "tomotopy", tomotopy_stages)
-LINES = (LEARNED, FIXED, METROPOLIS, VARIATIONAL, COLLAPSED, GENSIM, ONLINE, BATCH, TOMOTOPY)
+LINES = (LEARNED, FIXED, METROPOLIS, VARIATIONAL, COLLAPSED, BELIEFS, GENSIM, ONLINE, BATCH, TOMOTOPY)
 
 
 def missing() -> list[str]:

@@ -9,9 +9,11 @@ import numpy as np
 
 from pages.drawing import drawing, legend_of
 from pages.results import Results
-from papers.latent_factors_audio import FIT, RANGE
+from papers.latent_factors_audio import RANGE
+from papers.latent_factors_audio import SHOWN as SPECTRA
 from papers.latent_factors_corpus import (
     BATCH,
+    BELIEFS,
     COLLAPSED,
     FIXED,
     GENSIM,
@@ -29,6 +31,7 @@ from papers.latent_factors_values import by_corpus, limbs
 BLUE, ORANGE, GREEN, RED, GREY = "#1b6ca8", "#e07b39", "#4a9d5f", "#c43c4d", "#222222"
 COLORS = {
     LEARNED.name: BLUE, FIXED.name: "#5aa9e6", METROPOLIS.name: "#9467a8", VARIATIONAL.name: "#b08d57", COLLAPSED.name: GREEN,
+    BELIEFS.name: "#2f8f8b",
     GENSIM.name: RED, ONLINE.name: ORANGE, BATCH.name: "#f0b184", TOMOTOPY.name: GREY,
 }  # fmt: skip
 
@@ -149,7 +152,7 @@ def draw_cost(path: Path, results: Results) -> None:
 
 def draw_audio(path: Path, results: Results) -> None:
     """Spectra on the left, the power of each component over time on the right, the deepest below."""
-    one = results.figures["audio"][FIT]
+    one = results.figures["audio"][SPECTRA]
     number = len(one["spectra"])
     with drawing(path, 1.0 + 0.75 * number) as figure:
         panels = figure.subplots(number, 2, sharex="col", gridspec_kw={"width_ratios": (1.0, 2.0)})

@@ -129,9 +129,10 @@ SMALL = Line("Gibbs, batches of 10", "folds of ten images, averaged as by defaul
 VARIATIONAL = Line("online VB, batches of 10", "Hoffman, Blei and Bach's algorithm", hw.OnlineVB(SMALL_BATCH, 0.7, 10.0))
 COLLAPSED = Line("SCVB0, batches of 10", "Foulds et al.'s algorithm", hw.CollapsedVB(batch_size=SMALL_BATCH))
 OWN = Line("headwater's defaults", "`LatentDirichletAllocation(K)`, `partial_fit`: alpha and beta are 1/K", "auto", None, None)
+LEARNED = Line("headwater's defaults, learned prior", 'the same with `doc_topic_prior="learn"`', "auto", "learn", None)
 ROOM = Line("headwater's defaults, alpha = 1", "the same with `doc_topic_prior=1.0`", "auto", beta=None)
 FITTED = Line("headwater's defaults, alpha = 1, fit", "the same by `fit`, at most 10 passes", "auto", beta=None, passes=10)
-LINES = (METROPOLIS, GIBBS, SMALL, VARIATIONAL, COLLAPSED, OWN, ROOM, FITTED)
+LINES = (METROPOLIS, GIBBS, SMALL, VARIATIONAL, COLLAPSED, OWN, LEARNED, ROOM, FITTED)
 
 
 SHOWN = ((METROPOLIS, 16), (GIBBS, 16), (GIBBS, 20))  # in figure 3
@@ -168,6 +169,8 @@ def limbs_set(line: Line, components: int, scale: Scale) -> Figures:
         kept["found"].append(match.found)
         kept["correlation"].append(float(match.correlations.mean()))
         kept["seconds"].append(seconds)
+        if line is LEARNED:
+            result.setdefault("priors", []).append(float(model.doc_topic_prior_.mean()))
         if line is METROPOLIS:
             kept["acceptance"].append(model.acceptance_rate_)
         if first and (line, components) in SHOWN:

@@ -44,12 +44,15 @@ def swimmers(results: Results) -> dict[str, Any]:
     samples = results.figures["swimmer"]["samples"]
     sets = [one for k in (16, 20) for line in swimmer.LINES if (one := limbs(results, line, k))]
     growth = results.figures["swimmer"][f"{swimmer.METROPOLIS.name}/16"]["growth"]
-    own, room = (results.figures["swimmer"][f"{line.name}/16"] for line in (swimmer.OWN, swimmer.ROOM))
+    own, room, learned = (
+        results.figures["swimmer"][f"{line.name}/16"] for line in (swimmer.OWN, swimmer.ROOM, swimmer.LEARNED)
+    )
     same = {True: ", pixel for pixel the published ones", False: ", which differ from the published ones", None: ""}
     return {
         "samples": samples, "published": same[samples["published"]], "sets": sets,
         "growth": listed([f"{found} after {at:,}" for found, at in zip(growth["found"], growth["times"], strict=True)]),
-        "prior_costs": np.mean(own["found"]) < np.mean(room["found"]),
+        "prior_costs": np.mean(own["found"]) < np.mean(room["found"]), "learned": learned,
+        "helps": np.mean(own["found"]) < np.mean(learned["found"]),
     }  # fmt: skip
 
 
@@ -176,7 +179,19 @@ def topics(results: Results) -> dict[str, Any]:
 
 
 def audio_of(results: Results) -> dict[str, Any]:
-    return {"fit": results.figures["audio"][audio.FIT], "sets": results.of("audio")}
+    """The picture, the lines of each recording, and what is said of them."""
+    recordings = []
+    for name in audio.RECORDINGS:
+        lines = {line: one for line in audio.LEARNERS if (one := results.one("audio", f"{name}/{line}"))}
+        if lines:
+            own, peer, once = (lines[line] for line in (audio.FIT, audio.PEER, audio.STREAM))
+            mean, other = np.mean(own["divergence"]), np.mean(peer["divergence"])
+            recordings.append({
+                "title": audio.RECORDINGS[name].title, "lines": lines, "first": own,
+                "beside": f"{mean:.3f} beside {other:.3f}, {'no worse' if mean <= other else 'worse'}",
+                "no_worse": mean <= np.mean(once["divergence"]),
+            })  # fmt: skip
+    return {"fit": results.figures["audio"][audio.SHOWN], "recordings": recordings}
 
 
 def ratio(results: Results) -> dict[str, Any]:

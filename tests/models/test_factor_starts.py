@@ -9,7 +9,6 @@ import headwater as hw
 from headwater.core.batch import Batch
 from headwater.models.spectra import TRIES, Spectra, _unlike
 from headwater.models.topics import Topics
-from papers.latent_factors_swimmer import images, matched
 
 GROUPS = (188, 8, 4)
 
@@ -66,6 +65,8 @@ def test_rows_of_a_start_are_learned_more_often_where_they_say_much():
 
 @pytest.mark.slow
 def test_a_learned_prior_finds_the_parts_that_images_consist_of():
+    swimmer = pytest.importorskip("papers.latent_factors_swimmer", reason="run from the root of the repository")
     for seed in range(2):
-        model = hw.LatentDirichletAllocation(20, doc_topic_prior="learn", random_state=seed).partial_fit(images(4000, seed))
-        assert matched(model.topics_).found >= 12
+        rows = swimmer.images(4000, seed)
+        model = hw.LatentDirichletAllocation(20, doc_topic_prior="learn", random_state=seed).partial_fit(rows)
+        assert swimmer.matched(model.topics_).found >= 12

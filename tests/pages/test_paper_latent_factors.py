@@ -116,15 +116,16 @@ def write_data(directory):
         vocabulary = np.array([f"word{place}" for place in range(40)])
         parts = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr, "shape": np.array(rows.shape)}
         np.savez(directory / name / f"{name}.npz", vocab=vocabulary, **parts)
-    (directory / audio.PATH).parent.mkdir()
     powers = rng.gamma(0.5, size=(80, 4)) @ rng.gamma(0.5, size=(4, 12)) * rng.exponential(size=(80, 12))
-    np.savez(directory / audio.PATH, power=powers.astype(np.float32), sample_rate=np.array(22050))
+    for one in audio.RECORDINGS.values():
+        (directory / one.path).parent.mkdir()
+        np.savez(directory / one.path, power=powers.astype(np.float32), sample_rate=np.array(22050))
 
 
 def test_documents_are_shuffled_and_cut_once(tmp_path):
     write_data(tmp_path)
     path = corpus.corpus_path(tmp_path, "ap")
-    assert corpus.corpus_path(None, "ap") is None and audio.audio_path(None) is None
+    assert corpus.corpus_path(None, "ap") is None and audio.audio_path(None, "ragtime") is None
     one, other = corpus.Corpus.read(path, 80), corpus.Corpus.read(path, 80)
     assert one.train.shape == (72, 40) and one.test.shape == (8, 40)
     assert (one.train != other.train).nnz == 0
@@ -188,5 +189,11 @@ def test_a_tiny_run_of_every_part(tmp_path):
 
 def test_without_data_or_peers_their_parts_are_skipped(tmp_path, monkeypatch):
     monkeypatch.setattr(corpus, "find_spec", lambda name: None if name == "tomotopy" else True)
-    assert PAGE.absent(TINY, tmp_path) == ["20 Newsgroups", "Associated Press", "Vibe Ace", "tomotopy"]
+    assert PAGE.absent(TINY, tmp_path) == [
+        "20 Newsgroups",
+        "Associated Press",
+        "Vibe Ace",
+        "Pistachio Ice Cream Ragtime",
+        "tomotopy",
+    ]
     assert [*command.make_topics(TINY, tmp_path)] == [] and [*command.make_audio(TINY, tmp_path)] == []
