@@ -21,6 +21,7 @@ from pages.results import Figures
 from papers import boem_data as data
 from papers import boem_learners as learners
 from papers import boem_printed as printed
+from papers import boem_sets
 from papers import boem_values as values
 from papers.boem_data import Truth, gutenberg_path, load_gutenberg, log_prior, score
 from papers.boem_learners import BATCH, FLAT, MAP_EM, MEAN_BOEM, MODE_BOEM, OWN, STREAMED, batch, bayesian, own, streamed
@@ -257,14 +258,18 @@ def absent(scale: Scale, directory: Path | None) -> list[str]:
 
 PAGE = Page(
     name="boem", room="papers", full=Scale(), minutes=12, seeds="0 to the number of starts, the same for all learners",
-    quick=Scale(starts=2, documents=300, few=2, own=1, columns=100, passes=3, corpus_passes=3, check_points=3),
+    quick=Scale(
+        starts=2, documents=300, few=2, own=1, columns=100, passes=3, corpus_passes=3, check_points=3, sets=2, set_starts=1,
+        set_documents=200,
+    ),
     parts={
         "printed": measure_printed, "likelihood": measure_likelihood, "shrinkage": measure_shrinkage,
-        "gutenberg": measure_gutenberg,
+        "gutenberg": measure_gutenberg, "sets": boem_sets.measure_sets,
     },
     values=values.VALUES,
     names={
-        "code": values, "MEANINGS": learners.MEANINGS, "SHRINK_BETA": SHRINK_BETA, "BAND": BAND, "BATCH": BATCH,
+        "code": values, "sets_code": boem_sets, "MEANINGS": learners.MEANINGS,
+        "SHRINK_BETA": SHRINK_BETA, "BAND": BAND, "BATCH": BATCH,
         "MAP_EM": MAP_EM, "OWN": OWN, "SIGNIFICANT": SIGNIFICANT,
     },
     pictures=PICTURES, absent=absent, prepare=learners.compile_kernels,

@@ -26,6 +26,9 @@ class Scale:
     passes: int = 15
     corpus_passes: int = 30
     check_points: int = 12
+    sets: int = 10
+    set_starts: int = 3
+    set_documents: int = 4000
 
 
 def banded(documents: Sequence[int], values: Sequence[Sequence[float]]) -> Figures:

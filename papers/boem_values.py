@@ -13,6 +13,7 @@ from pages.words import listed, percent
 from papers import boem_learners as learners
 from papers.boem_learners import BATCH, BAYESIAN, LITERAL, MAP_EM, MEAN_BOEM, MODE_BOEM, OWN, SATO, VANISHING
 from papers.boem_scale import SHRINK_BETA, mean, settled
+from papers.boem_sets import over_sets
 from papers.wilcoxon import arrow
 
 FOUND = 1.0  # nats per document within which the generating mixture counts as found
@@ -314,4 +315,11 @@ def recursions(results: Results) -> dict[str, Any]:
     }  # fmt: skip
 
 
-VALUES = {"likelihood": likelihood, "beta": beta, "shrinkage": shrinkage, "gutenberg": gutenberg, "printed": recursions}
+VALUES = {
+    "likelihood": likelihood,
+    "beta": beta,
+    "shrinkage": shrinkage,
+    "gutenberg": gutenberg,
+    "printed": recursions,
+    "sets": over_sets,
+}

@@ -217,8 +217,8 @@ def test_passes_of_fit():
 def test_more_passes_are_better_and_the_rows_count_once():
     topics = np.random.default_rng(3).dirichlet(np.full(200, 0.05), size=10)
     rows, new = docs(600, topics=topics, alpha=0.2), docs(300, seed=9, topics=topics, alpha=0.2)
-    few, many = (lda(k=10, max_iter=n, tol=0.0, doc_topic_prior=0.2, warm_up="auto").fit(rows) for n in (1, 15))
-    assert hw.completion_perplexity(many, new) < hw.completion_perplexity(few, new)
+    few, many = (lda(k=10, max_iter=n, tol=0.0, doc_topic_prior=0.2, warm_up=100).fit(rows) for n in (1, 15))
+    assert hw.completion_perplexity(many, new) < 0.95 * hw.completion_perplexity(few, new)
     assert many.components_.sum() == pytest.approx(600 * 40 + 200, rel=1e-3)
 
 
