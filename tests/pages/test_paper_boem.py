@@ -202,8 +202,8 @@ def made_up(bayesian):
         },
         "sets": {
             kind.name: {
-                "kind": kind.name, "clusters": 5, "columns": 50, "length": kind.length, "documents": 400, "sets": 8, "starts": 2,
-                "passes": 3, "margin": 2.0, "digits": ".1f",
+                "kind": kind.name, "clusters": 5, "columns": 50, "length": kind.length, "documents": 400, "sets": 8,
+                "starts": 2, "passes": 3, "margin": 2.0, "digits": ".1f",
                 "final": {name: [value + 0.01 * index for index in range(8)] for name, value in ends.items()},
             }
             for kind in boem_sets.KINDS
