@@ -97,3 +97,18 @@ def test_columns_that_are_constant_or_lack_values_have_a_prior():
     assert np.isfinite(model.score(X)) and np.linalg.eigvalsh(model.covariance_prior_).min() > 0.0
     X[::7, 1] = np.nan
     assert np.isfinite(hw.BayesianGaussianMixture(n_components=2, random_state=0).fit(X).score(X))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("mean_prior", np.zeros((2, 2))),
+        ("mean_precision_prior", [1.0, 2.0]),
+        ("degrees_of_freedom_prior", [4.0, 5.0]),
+        ("covariance_prior", np.stack([np.eye(2)] * 2)),
+    ],
+)
+def test_priors_of_each_component_are_refused_in_a_sentence(name, value):
+    model = hw.BayesianGaussianMixture(n_components=2, **{name: value})
+    with pytest.raises(ValueError, match=f"{name} must be that of all components, as in scikit-learn; GaussianMixture"):
+        model.fit(np.random.default_rng(0).normal(size=(50, 2)))

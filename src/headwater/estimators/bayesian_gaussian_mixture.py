@@ -14,6 +14,7 @@ from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.values import RandomState, Rows, Values
 from headwater.estimators.calls import reads
+from headwater.estimators.component_priors import component_priors
 from headwater.estimators.gaussian_mixture import GaussianMixture
 from headwater.estimators.start_parameters import check_array
 from headwater.families.family import AnyFamily
@@ -217,6 +218,10 @@ class BayesianGaussianMixture(GaussianMixture):
 
     def _described(self, width: int) -> Learner:
         self._check_parameters()
+        for name in component_priors(self):
+            raise ValueError(
+                f"{name} must be that of all components, as in scikit-learn; GaussianMixture(algorithm='vb') takes one for each"
+            )
         tied, k = self.covariance_type == "tied", int(self.n_components)
         freedom = float(width if self.degrees_of_freedom_prior is None else self.degrees_of_freedom_prior)
         if freedom <= width - 1.0:
