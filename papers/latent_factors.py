@@ -7,6 +7,7 @@ audio_vibe_ace and audio_piano_ragtime are read; without them those parts are le
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,20 +40,36 @@ def make_variance(scale: Scale, directory: Path | None) -> Measures:
 
 def make_swimmer(scale: Scale, directory: Path | None) -> Measures:
     yield "samples", partial(swimmer.samples_set, scale, directory)
-    for components in (16, 20):
-        for line in swimmer.LINES:
+    for components in swimmer.NUMBERS:
+        yield f"{swimmer.METROPOLIS.name}/{components}", partial(swimmer.limbs_set, swimmer.METROPOLIS, components, scale)
+
+
+def make_limbs(scale: Scale, directory: Path | None) -> Measures:
+    """The learners that are faster than the paper's."""
+    for components in swimmer.NUMBERS:
+        for line in swimmer.LINES[1:]:
             yield f"{line.name}/{components}", partial(swimmer.limbs_set, line, components, scale)
+
+
+def topic_lines(lines: Sequence[corpus.Line], scale: Scale, directory: Path | None) -> Measures:
+    for name in corpus.CORPORA:
+        path = corpus.corpus_path(directory, name)
+        for line in lines if path else ():
+            if find_spec(line.package):
+                yield f"{name}/{line.name}", partial(corpus.corpus_set, line, path, scale)
 
 
 def make_topics(scale: Scale, directory: Path | None) -> Measures:
     for name in corpus.CORPORA:
         path = corpus.corpus_path(directory, name)
-        if path is None:
-            continue
-        yield f"{name}/one topic", partial(corpus.one_topic, path, scale)
-        for line in corpus.LINES:
-            if find_spec(line.package):
-                yield f"{name}/{line.name}", partial(corpus.corpus_set, line, path, scale)
+        if path is not None:
+            yield f"{name}/one topic", partial(corpus.one_topic, path, scale)
+    yield from topic_lines([line for line in corpus.LINES if line is not corpus.BELIEFS], scale, directory)
+
+
+def make_beliefs(scale: Scale, directory: Path | None) -> Measures:
+    """What paper 000 leaves for later."""
+    yield from topic_lines([corpus.BELIEFS], scale, directory)
 
 
 def make_cost(scale: Scale, directory: Path | None) -> Measures:
@@ -95,8 +112,8 @@ PAGE = Page(
         library_rows=1024, documents=200, topics=5, passes=2, sweeps=20, most_topics=100, tokens=4000, frames=200,
     ),
     parts={
-        "ratio": make_ratio, "variance": make_variance, "swimmer": make_swimmer, "topics": make_topics, "cost": make_cost,
-        "audio": make_audio,
+        "ratio": make_ratio, "variance": make_variance, "swimmer": make_swimmer, "limbs": make_limbs, "topics": make_topics,
+        "beliefs": make_beliefs, "cost": make_cost, "audio": make_audio,
     },
     values=values.VALUES, names={"code": SimpleNamespace(swimmer=swimmer, corpus=corpus, audio=audio)}, pictures=PICTURES,
     absent=absent, prepare=compile_kernels, silent=(ConvergenceWarning,),

@@ -21,6 +21,7 @@ SIDE = 32
 NOISE = 0.2  # intensity of the paper's noise, in every pixel
 FOUND = 0.7  # correlation with a limb from which on it counts as recovered
 KAPPA, DECAY = 300.0, 0.6
+NUMBERS = (16, 20)  # of components
 ALPHA = BETA = 1.0  # which the paper does not tell
 SMALL_BATCH = 10
 TIMES = (1, 10, 100, 300, 1000, 3000, 10_000)

@@ -24,14 +24,18 @@ Claim = tuple[str, str, str]
 
 
 def limbs(results: Results, line: swimmer.Line, components: int) -> Figures | None:
-    return results.one("swimmer", f"{line.name}/{components}")
+    return results.one("swimmer" if line is swimmer.METROPOLIS else "limbs", f"{line.name}/{components}")
+
+
+def line_of(results: Results, name: str, line: corpus.Line) -> Figures | None:
+    return results.one("beliefs" if line is corpus.BELIEFS else "topics", f"{name}/{line.name}")
 
 
 def by_corpus(results: Results) -> dict[str, dict[str, Figures]]:
     """Figures by the title of a corpus and the name of a learner."""
     found: dict[str, dict[str, Figures]] = {}
     for name, title in corpus.CORPORA.items():
-        lines = {line.name: one for line in corpus.LINES if (one := results.one("topics", f"{name}/{line.name}"))}
+        lines = {line.name: one for line in corpus.LINES if (one := line_of(results, name, line))}
         if lines:
             found[title] = lines
     return found
@@ -42,17 +46,15 @@ def by_corpus(results: Results) -> dict[str, dict[str, Figures]]:
 
 def swimmers(results: Results) -> dict[str, Any]:
     samples = results.figures["swimmer"]["samples"]
-    sets = [one for k in (16, 20) for line in swimmer.LINES if (one := limbs(results, line, k))]
+    sets = [one for k in swimmer.NUMBERS for line in swimmer.LINES if (one := limbs(results, line, k))]
     growth = results.figures["swimmer"][f"{swimmer.METROPOLIS.name}/16"]["growth"]
-    own, room, learned = (
-        results.figures["swimmer"][f"{line.name}/16"] for line in (swimmer.OWN, swimmer.ROOM, swimmer.LEARNED)
-    )
+    own, room, learned = trio = [limbs(results, line, 16) for line in (swimmer.OWN, swimmer.ROOM, swimmer.LEARNED)]
     same = {True: ", pixel for pixel the published ones", False: ", which differ from the published ones", None: ""}
     return {
         "samples": samples, "published": same[samples["published"]], "sets": sets,
         "growth": listed([f"{found} after {at:,}" for found, at in zip(growth["found"], growth["times"], strict=True)]),
-        "prior_costs": np.mean(own["found"]) < np.mean(room["found"]), "learned": learned,
-        "helps": np.mean(own["found"]) < np.mean(learned["found"]),
+        "prior_costs": all(trio) and np.mean(own["found"]) < np.mean(room["found"]), "learned": learned,
+        "helps": all(trio) and np.mean(own["found"]) < np.mean(learned["found"]),
     }  # fmt: skip
 
 
