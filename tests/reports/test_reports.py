@@ -125,12 +125,14 @@ def test_the_oddest_rows_are_found_in_any_cut():
     X[123] = [0.0, 0.0, 1000.0]
     X[77, 0] = -40.0
     model = learned("gaussian")
-    worst = np.argsort(model.score_samples(Chunk(X, NAMES)), kind="stable")[:5]
+    oddness = model.anomaly_score(Chunk(X, NAMES))
+    worst = np.argsort(-oddness, kind="stable")[:5]
     for size in (500, 37):
         chunks = (Chunk(X[at : at + size], NAMES) for at in range(0, 500, size))
         found = reading.summarize_data(model, chunks, 5)
         assert [one.row for one in found.odd] == worst.tolist()
-        assert found.rows == 500
+        np.testing.assert_allclose([one.anomaly_score for one in found.odd], oddness[worst])
+        assert found.rows == 500 and found.by_anomaly_score
         assert found.score == pytest.approx(model.score(Chunk(X, NAMES)))
     assert found.odd[0].why[0].name == "age" and found.odd[0].why[0].standing > 100.0
     assert {one.row: one.why[0].name for one in found.odd}[77] == "length"

@@ -208,7 +208,8 @@ def _odd_row(one: OddRow, size: tuple[int, int] | None) -> dict[str, object]:
     why = [_reason(value) for value in far or one.why[:1]]
     picture = image(one.numbers, size, f"Row {one.row} as an image") if size and one.numbers is not None else None
     return {"row": f"{one.row:,}", "score": format_number(one.score), "why": why, "values": one.values, "picture": picture,
-            "size": format_number(one.size), "ranked": format_number(one.ranked), "kept": one.kept}  # fmt: skip
+            "size": format_number(one.size), "ranked": format_number(one.ranked), "kept": one.kept,
+            "anomaly_score": format_number(one.anomaly_score)}  # fmt: skip
 
 
 def _reason(value: Value) -> dict[str, str]:

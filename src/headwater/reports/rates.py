@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,13 +42,25 @@ class RateCounts:
 
     def take(self, given: dict[str, object]) -> None:
         """Count the rows of a chunk, with what the model reads beside them."""
-        if self.model is None or (self.model._traits.target_columns and "y" not in given):
+        if not self.judges(given):
             return
+        assert self.model is not None
         asked = {name: value for name, value in given.items() if name != "key"}
         pvalues: NDArray[np.float64] = self.model.anomaly_pvalue(**asked)  # type: ignore[arg-type]
         pvalues = pvalues[~np.isnan(pvalues)]
         self.rows += len(pvalues)
         self.counts += [int(np.sum(pvalues <= rate)) for rate in RATES]
+
+    def judges(self, given: dict[str, object]) -> bool:
+        """Whether these rows have p-values."""
+        return self.model is not None and not (self.model._traits.target_columns and "y" not in given)
+
+    def anomaly_scores(self, given: dict[str, object]) -> NDArray[np.float64] | None:
+        """Return how odd the rows of a chunk are; None of models without p-values."""
+        if not self.judges(given):
+            return None
+        asked = {name: value for name, value in given.items() if name != "key"}
+        return np.asarray(cast(Any, self.model).anomaly_score(**asked), dtype=np.float64)
 
     def lines(self) -> tuple[RateLine, ...]:
         """Return a line for each rate; none if nothing was counted."""

@@ -1,4 +1,4 @@
-"""One pass over data for a report: the rows with the lowest scores, and a sample of rows to draw, in bounded memory."""
+"""One pass over data for a report: the oddest rows, and a sample of rows to draw, in bounded memory."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ FALSE_ALARMS = 0.05  # rows that are called odd by chance, expected in all of th
 
 @dataclass(frozen=True, order=True)
 class OddRow:
-    """A row with a low score: the score it is ranked by, its place, what makes it odd, its values, its score and size.
+    """An odd row: its score (per word, of documents), its place, what makes it odd, its values, its score and size.
 
-    `kept` are the columns that were kept to recognize it by, such as an id.
+    `anomaly_score` is what rows are ranked by, where there is one. `kept` are the columns that were kept to recognize it by,
+    such as an id.
     """
 
     ranked: float
@@ -49,14 +50,16 @@ class OddRow:
     score: float = field(default=np.nan, compare=False)
     size: float | None = field(default=None, compare=False)
     kept: dict[str, str] = field(default_factory=dict, compare=False)
+    anomaly_score: float = field(default=np.nan, compare=False)
 
 
 @dataclass(frozen=True, eq=False)
 class DataSummary:
     """What a pass over rows found: their number, mean score, the oddest, and evenly spaced ones with their targets.
 
-    The perplexity is that of a word or symbol; NaN if rows have none. `odd` are the rows with the lowest scores, of which the
-    first `odd_number` are below `threshold`: far from all others. There may be more of them than `odd` shows.
+    The perplexity is that of a word or symbol; NaN if rows have none. `odd` are the oddest rows, `by_anomaly_score` or by the
+    lowest score, of which the first `odd_number` are beyond `threshold`: far from all others. There may be more of them than
+    `odd` shows.
     """
 
     rows: int
@@ -68,20 +71,24 @@ class DataSummary:
     odd_number: int = 0
     odd_number_is_least: bool = False
     rates: tuple[RateLine, ...] = ()
+    by_anomaly_score: bool = False
 
 
 def summarize_data(model: StreamingEstimator, data: Data, most: int) -> DataSummary:
     """Score all rows, and keep the oddest of them."""
     rows, total, scored, words = 0, 0.0, 0, 0.0
-    worst: list[tuple[float, int, Array, float, float | None, dict[str, str]]] = []
+    worst: list[tuple[float, int, Array, float, float, float | None, dict[str, str]]] = []
     sample, usual, scorer = _Sample(), ScoreSample(), model._describer.row_scorer()
-    rates = RateCounts(model)
+    rates, by_anomaly_score = RateCounts(model), False
     for chunk in chunks_of(model, data):
         given = select_arguments(model, model._as_rows(chunk, learning=False))
         scores = np.asarray(scorer(**given))
         rates.take(given)
         sizes = model._describer.row_sizes(given["X"], given.get("lengths"))
-        ranked = scores_per_size(scores, sizes)
+        shown = scores_per_size(scores, sizes)
+        odd_by = rates.anomaly_scores(given)
+        by_anomaly_score = odd_by is not None
+        ranked = shown if odd_by is None else -odd_by
         finite = np.isfinite(scores)
         total, scored = total + float(scores[finite].sum()), scored + int(finite.sum())
         words += 0.0 if sizes is None else float(sizes[finite].sum())
@@ -94,21 +101,23 @@ def summarize_data(model: StreamingEstimator, data: Data, most: int) -> DataSumm
             entry = (-float(ranked[at]), -int(places[at]))
             if finite[at] and (len(worst) < most or entry > worst[0][:2]):
                 # Places differ, so rows are never compared.
-                found = (*entry, look(int(at)), float(scores[at]), None if sizes is None else float(sizes[at]), label(int(at)))
+                size = None if sizes is None else float(sizes[at])
+                found = (*entry, look(int(at)), float(shown[at]), float(scores[at]), size, label(int(at)))
                 (heapq.heappush if len(worst) < most else heapq.heapreplace)(worst, found)
         if model._describer.gaussians() is not None or model._traits.target_columns:
             sample.take(look, len(scores), rows)
         rows += len(scores)
-    odd = sorted(
-        OddRow(-ranked, -place, model._describer.oddities(row, ODD_VALUES), _format_row(model, row), row, score, size, kept)
-        for ranked, place, row, score, size, kept in worst
-    )  # fmt: skip
+    odd = [
+        OddRow(shown, -place, model._describer.oddities(row, ODD_VALUES), _format_row(model, row), row, score, size, kept,
+               oddness if by_anomaly_score else np.nan)
+        for oddness, place, row, shown, score, size, kept in sorted(worst, key=lambda one: (-one[0], -one[1]))
+    ]  # fmt: skip
     mean = total / scored if scored else np.nan
     threshold = usual.odd_threshold()
     number = int((usual.lowest < threshold).sum())
     return DataSummary(
         rows, mean, tuple(odd), sample.rows(), perplexity(total, words) if words else np.nan,
-        threshold, number, number == LOWEST_SCORES, rates.lines(),
+        threshold, number, number == LOWEST_SCORES, rates.lines(), by_anomaly_score,
     )  # fmt: skip
 
 
