@@ -7,6 +7,7 @@ import pytest
 from naive import gaps as naive
 from naive import gaussian
 
+import headwater as hw
 from headwater.core.batch import Batch
 from headwater.core.gapped_rows import GappedRows
 from headwater.families.family import GAPS_REFUSED, log_densities_by_estep
@@ -184,6 +185,31 @@ def test_rows_are_sorted_by_their_gaps():
         assert ends.tolist() == [int((gaps < number).sum()) for number in range(width + 2)]
         changes = 1 + (missing[order][1:] != missing[order][:-1]).any(axis=1).sum()
         assert changes <= len(np.unique(missing, axis=0)) + 2  # two patterns with one hash may be mixed
+
+
+def test_rows_without_any_value_are_found():
+    rng = np.random.default_rng(5)
+    for width in (1, 2, 3, 12):
+        missing = rng.random((200, width)) < 0.7
+        missing[::9], missing[1::9] = True, False
+        found = GappedRows(np.where(missing, np.nan, 1.0), missing).is_empty
+        np.testing.assert_array_equal(found, missing.all(axis=1))
+
+
+@pytest.mark.parametrize("kind", ["full", "diag"])
+def test_what_is_kept_of_parameters_is_that_of_these_parameters(kind):
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(300, 3))
+    gapped = GappedRows.of(np.where(rng.random(X.shape) < 0.2, np.nan, X))
+    models = [hw.GaussianMixture(2, covariance_type=kind, random_state=0).fit(part) for part in (X[:150], X[150:] + 5.0)]
+
+    def densities(model):
+        return model._model.family.log_densities_with_gaps(model._read().parameters.components, gapped)
+
+    one, other = densities(models[0]), densities(models[1])
+    assert not np.allclose(one, other)
+    np.testing.assert_array_equal(densities(models[0]), one)
+    np.testing.assert_array_equal(densities(models[1]), other)
 
 
 def test_a_family_without_gaps_refuses_them():

@@ -54,9 +54,12 @@ class GappedRows:
     @property
     def is_empty(self) -> Mask:
         """Which rows (n,) have nothing but gaps."""
-        found = np.zeros(len(self.missing), dtype=bool)
-        lacking = np.flatnonzero(self.missing[:, 0])  # only rows that lack the first value can be empty
-        found[lacking] = self.missing[lacking].all(axis=1)
+        missing, width = self.missing, self.missing.shape[1]
+        found = (
+            missing[:, 0] & missing[:, width // 2] & missing[:, width - 1]
+        )  # few rows lack all three: the others are not empty
+        lacking = np.flatnonzero(found)
+        found[lacking] = missing[lacking].all(axis=1)
         return found
 
     def __getitem__(self, rows: Places) -> GappedRows:

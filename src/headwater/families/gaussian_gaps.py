@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from threading import local
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
 
 NARROW = 32  # columns up to which products of matrices use one thread anyway
 LOG_2_PI = float(np.log(2.0 * np.pi))
+
+KEPT_SIZE = 2**18  # numbers of the factors, of which four times as many are then kept for each thread
+
+_latest = local()  # the last parameters of this thread, and what a kernel is given of them
 
 
 @dataclass(frozen=True)
@@ -194,15 +200,7 @@ def _matrix_kernel(
 ) -> Callable[..., float]:
     """The kernel of full and tied covariance, for listed rows, with all but the rows and the room for answers."""
     width = parameters.shift.shape[1]
-    factor = np.ascontiguousarray(np.tril(parameters.factor.reshape(-1, width, width)))
-    one_thread = one_blas_thread() if width > NARROW else nullcontext()
-    with np.errstate(all="ignore"), one_thread:  # a trial of a search may be invalid, and then scores NaN
-        lengths = np.sqrt(np.square(factor).sum(axis=1))  # square roots of the diagonal of the precision
-        scaled = factor / lengths[:, None, :]
-        turned = np.ascontiguousarray(np.swapaxes(scaled, 1, 2))
-        narrow = 1.0 / (np.square(lengths) * row_variances(factor))
-        shaped = (turned, turned @ scaled, 1.0 / lengths, np.log(lengths), narrow)
-    gap_offset, gap_power = gap_tables(parameters)
+    factor, shaped, gap_offset, gap_power = _kept("matrices", parameters, lambda: _matrices_of(parameters))
     offset = parameters.offset + log_weights
     none, no_cube = np.empty((0, 0)), np.empty((0, 0, 0))
 
@@ -222,22 +220,35 @@ def _matrix_kernel(
     return kernel
 
 
+def _matrices_of(parameters: GaussianParameters) -> tuple[Array, tuple[Array, ...], Array, Array]:
+    """Return what that kernel is given of parameters."""
+    width = parameters.shift.shape[1]
+    factor = np.ascontiguousarray(np.tril(parameters.factor.reshape(-1, width, width)))
+    one_thread = one_blas_thread() if width > NARROW else nullcontext()
+    with np.errstate(all="ignore"), one_thread:  # a trial of a search may be invalid, and then scores NaN
+        lengths = np.sqrt(np.square(factor).sum(axis=1))  # square roots of the diagonal of the precision
+        scaled = factor / lengths[:, None, :]
+        turned = np.ascontiguousarray(np.swapaxes(scaled, 1, 2))
+        narrow = 1.0 / (np.square(lengths) * row_variances(factor))
+        shaped = (turned, turned @ scaled, 1.0 / lengths, np.log(lengths), narrow)
+    return factor, shaped, *gap_tables(parameters)
+
+
+def _kept(kind: str, parameters: GaussianParameters, make: Callable[[], Any]) -> Any:
+    """Return what is made of parameters, once for those that a stream holds from batch to batch and that are not large."""
+    if parameters.factor.size > KEPT_SIZE:
+        return make()
+    known = getattr(_latest, kind, None)
+    if known is None or known[0]() is not parameters:
+        known = weakref.ref(parameters), make()
+        setattr(_latest, kind, known)
+    return known[1]
+
+
 def _columns_kernel(family: Gaussian, parameters: GaussianParameters, log_weights: Array) -> Callable[..., float]:
     """The same of diagonal and spherical covariance, for all rows."""
-    k, width = parameters.shift.shape
-    tail = bool((parameters.power > 0.0).any())
-    power, stretch = (
-        np.array(np.broadcast_to(one.reshape(k, -1), (k, width))) for one in (parameters.power, parameters.stretch)
-    )
-    none = gap_offset = gap_power = np.empty((0, 0))
-    factor, shift = parameters.factor, parameters.shift
-    if tail and family.spherical:
-        gap_power = power[:, :1] - 0.5 * np.arange(width + 1.0)
-        gap_offset = gammaln(gap_power) - gammaln(gap_power[:, -1:])
-        factor, shift = factor * np.sqrt(stretch), shift * np.sqrt(stretch)
-        constants = np.log(factor) - 0.5 * np.log(np.pi)
-    else:
-        constants = column_constants(parameters)
+    factor, shift, *shaped, tail = _kept("columns", parameters, lambda: _columns_of(parameters, family.spherical))
+    none = np.empty((0, 0))
 
     def kernel(batch: Batch, start: int, stop: int, answers: Answers, part: GappedStatistics | None) -> float:
         moments = (np.empty(0), none, none, none)
@@ -245,7 +256,7 @@ def _columns_kernel(family: Gaussian, parameters: GaussianParameters, log_weight
             moments = (part.count, part.first, part.second, part.observed)
         score = estep_columns_gaps(
             batch.X.values, batch.X.missing, start, stop, batch.weights, batch.labels, parameters.origin, factor, shift,
-            log_weights, constants, gap_offset, gap_power, power, stretch, tail and not family.spherical,
+            log_weights, *shaped, tail and not family.spherical,
             tail and family.spherical, answers.scores, answers.responsibilities, answers.given, *moments,
         )  # fmt: skip
         if part is not None:
@@ -253,6 +264,25 @@ def _columns_kernel(family: Gaussian, parameters: GaussianParameters, log_weight
         return float(score)
 
     return kernel
+
+
+def _columns_of(parameters: GaussianParameters, spherical: bool) -> tuple[Any, ...]:
+    """Return what that kernel is given of parameters, and whether they have the tail of a Student-t."""
+    k, width = parameters.shift.shape
+    tail = bool((parameters.power > 0.0).any())
+    power, stretch = (
+        np.array(np.broadcast_to(one.reshape(k, -1), (k, width))) for one in (parameters.power, parameters.stretch)
+    )
+    gap_offset = gap_power = np.empty((0, 0))
+    factor, shift = parameters.factor, parameters.shift
+    if tail and spherical:
+        gap_power = power[:, :1] - 0.5 * np.arange(width + 1.0)
+        gap_offset = gammaln(gap_power) - gammaln(gap_power[:, -1:])
+        factor, shift = factor * np.sqrt(stretch), shift * np.sqrt(stretch)
+        constants = np.log(factor) - 0.5 * np.log(np.pi)
+    else:
+        constants = column_constants(parameters)
+    return factor, shift, constants, gap_offset, gap_power, power, stretch, tail
 
 
 def gap_tables(parameters: GaussianParameters) -> tuple[Array, Array]:

@@ -5,6 +5,7 @@ import numpy as np
 from headwater.kernels._jit import kernel
 
 HASHES = 1024  # classes of patterns among rows with the same number of gaps
+FIRST_BITS = 63  # a pattern of wider rows is folded to so many bits
 
 
 @kernel
@@ -18,12 +19,15 @@ def sort_by_gaps(missing, order, ends):
     counts = np.zeros((width + 1) * HASHES + 1, np.int64)
     for i in range(n):
         number = 0
-        pattern = 0
         for j in range(width):
-            lacking = int(missing[i, j])
-            number += lacking
-            pattern = (pattern + lacking * (j + 1)) * 5 % 65521
-        key = number * HASHES + (pattern * 40503 >> 7) % HASHES
+            number += int(missing[i, j])
+        key = number * HASHES
+        if 0 < number < width:
+            pattern = 0
+            for j in range(width):
+                pattern ^= int(missing[i, j]) << (j % FIRST_BITS)
+            # The upper bits of a product mix those of a pattern (Knuth's multiplicative hashing).
+            key += ((pattern * 0x1E3779B97F4A7C15) >> 40) & (HASHES - 1)
         keys[i] = key
         counts[key + 1] += 1
     for key in range(counts.size - 1):

@@ -11,6 +11,8 @@ from headwater.kernels.fastmath import log
 from headwater.kernels.gaussian import BLOCK_DIAG
 from headwater.kernels.mixture import responsibilities_block
 
+FARTHEST = 1e300  # a squared distance, which times 0 is 0
+
 
 @helper
 def load_gapped_block(X, missing, start, rows, origin, block, there):
@@ -18,9 +20,10 @@ def load_gapped_block(X, missing, start, rows, origin, block, there):
     for j in range(X.shape[1]):
         centre = origin[j]
         for b in range(rows):
-            lacking = missing[start + b, j]
-            there[j, b] = 0.0 if lacking else 1.0
-            block[j, b] = 0.0 if lacking else X[start + b, j] - centre
+            lacking = int(missing[start + b, j])
+            value = X[start + b, j] - centre  # read either way: a branch that is taken at random costs more
+            there[j, b] = 1.0 - lacking
+            block[j, b] = 0.0 if lacking else value
 
 
 @helper
@@ -31,15 +34,15 @@ def add_squares(block, there, rows, factor, shift, constants, squared):
     while j + 2 <= width:
         f0, f1, s0, s1, c0, c1 = factor[j], factor[j + 1], shift[j], shift[j + 1], 2.0 * constants[j], 2.0 * constants[j + 1]
         for b in range(rows):
-            y = f0 * block[j, b] - s0 * there[j, b]  # 0 in a gap
-            z = f1 * block[j + 1, b] - s1 * there[j + 1, b]
-            squared[b] += (y * y - c0 * there[j, b]) + (z * z - c1 * there[j + 1, b])
+            y = f0 * block[j, b] - s0
+            z = f1 * block[j + 1, b] - s1
+            squared[b] += there[j, b] * (min(y * y, FARTHEST) - c0) + there[j + 1, b] * (min(z * z, FARTHEST) - c1)
         j += 2
     if j < width:
         f0, s0, c0 = factor[j], shift[j], 2.0 * constants[j]
         for b in range(rows):
-            y = f0 * block[j, b] - s0 * there[j, b]
-            squared[b] += y * y - c0 * there[j, b]
+            y = f0 * block[j, b] - s0
+            squared[b] += there[j, b] * (min(y * y, FARTHEST) - c0)
 
 
 @helper
