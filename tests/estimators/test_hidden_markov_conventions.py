@@ -278,3 +278,18 @@ def test_lengths_and_keys_that_make_no_sense_are_refused_in_one_line():
     with pytest.raises(ValueError, match=r"^key must be a string or a whole number") as caught:
         hw.GaussianHMM(2).fit(rows).next_state_proba(np.zeros((3, 3)))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("covariance_type", ["diag", "full", "tied", "spherical"])
+def test_covariances_can_be_given_read_only_and_are_answered_writeable(covariance_type):
+    """`np.diag` and `np.broadcast_to` return arrays that cannot be written; what is answered is the user's own."""
+    rows = np.random.default_rng(0).normal(size=(300, 3))
+    found = hw.GaussianHMM(2, covariance_type=covariance_type, random_state=0).fit(rows).covars_
+    found.flags.writeable = False
+    model = hw.GaussianHMM(2, covariance_type=covariance_type, init_params="stm", random_state=0)
+    model.covars_ = found
+    model.fit(rows)
+    answer = model.covars_
+    assert answer.flags.writeable
+    answer[...] = 7.0
+    assert not np.array_equal(model.covars_, answer)

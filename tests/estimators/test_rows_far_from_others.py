@@ -30,3 +30,18 @@ def test_rows_that_wait_for_their_batch_are_refused_at_once(kind, algorithm, par
             assert not options
         assert model_file.from_bytes(model_file.to_bytes(model)).n_samples_seen_ == model.n_samples_seen_
         assert all(np.isfinite(getattr(model, name)).all() for name in model._traits.answers)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "soem", "online-em"])
+def test_rows_that_wait_for_those_after_them_are_refused_at_once(algorithm):
+    rng = np.random.default_rng(0)
+    model = odd_rows.blank(hw.GaussianHMM, algorithm, scale_columns=True)
+    far = rng.normal(size=(70, 4))
+    far[[7, 40]] *= 1e99
+    with np.errstate(all="ignore"):
+        model.partial_fit(odd_rows.ROWS["tiny"](150, 4, rng))
+        with pytest.raises(ValueError, match="the model is as it was"):
+            model.partial_fit(far)
+        assert model.n_samples_seen_ == 150
+        model.partial_fit(odd_rows.ROWS["tiny"](150, 4, rng))
+        assert all(np.isfinite(getattr(model, name)).all() for name in model._traits.answers)

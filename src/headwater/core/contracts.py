@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from headwater.core.batch import Batch
 from headwater.core.state import Summary
 from headwater.core.statistics import Array, Params, Prior, Stats
-from headwater.core.values import Index, Records
+from headwater.core.values import Index, Matrix, Records
 
 NO_SCORES: Array = np.empty(0)
 
@@ -340,6 +340,8 @@ class Chained(Protocol[PriorIn, Stats, ParamsIn, Carry]):
     def lag(self) -> int: ...  # rows to look ahead to
 
     def blank_carry(self, statistics: Stats) -> Carry: ...
+
+    def is_beyond(self, prior: PriorIn, X: Matrix) -> bool: ...  # whether rows cannot be learned: no number holds their squares
 
     def summarize_open(
         self, parameters: ParamsIn, batch: Batch, carry: Carry | None, rows: int, n_threads: int | None = None

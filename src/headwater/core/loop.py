@@ -10,7 +10,7 @@ from headwater.core.lineage import rebase, root_stream
 from headwater.core.plan import Plan
 from headwater.core.state import Info, State, Stream, WarmUp
 from headwater.core.statistics import Array, Params, Prior, Statistics, Stats
-from headwater.core.steps import Partial, refresh, report_parameters
+from headwater.core.steps import TOO_FAR, Partial, refresh, report_parameters
 from headwater.core.warm_up import find_stream_start, wait
 
 MOST_CHECKED = 2**16  # arrays of statistics with more numbers are not checked after each call
@@ -45,10 +45,7 @@ def advance(plan: Plan, state: State, batch: Batch, scores: Array = NO_SCORES, s
 def refuse_non_finite(before: Statistics, after: Statistics) -> None:
     """Refuse statistics that are not finite: rows or weights differ too much in size from those before."""
     if after is not before and not after.is_finite(MOST_CHECKED):
-        raise ValueError(
-            "learning these rows would make statistics that are not finite, since values or weights are too far from those "
-            "of the rows before; the model is as it was: rescale them"
-        )
+        raise ValueError(TOO_FAR)
 
 
 def adopt(plan: Plan, stream: Stream) -> Stream:

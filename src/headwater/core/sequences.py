@@ -13,7 +13,7 @@ from headwater.core.fit_result import FIT_RESULT
 from headwater.core.plan import Plan
 from headwater.core.state import State, Stream, WarmUp
 from headwater.core.statistics import Array
-from headwater.core.steps import SWEEP_ROWS, Sweep, fold
+from headwater.core.steps import SWEEP_ROWS, TOO_FAR, Sweep, fold
 
 
 class _Carry(Protocol):
@@ -99,6 +99,8 @@ class SequenceStep:
     def take(self, plan: Plan, stream: Stream, batch: Batch, scores: Array) -> tuple[Stream, float]:
         """Store rows, and fold a block when it is complete. The score is that of the folded block, not of the new rows."""
         known = _open_rows(stream)
+        if chain_of(stream.model).is_beyond(stream.base.prior, batch.X):
+            raise ValueError(TOO_FAR)
         full, now = len(batch) == self.room(plan, stream), None
         if scores.size:
             now = chain_of(stream.model).follow(stream.parameters, batch, known.carry_now(stream), scores)

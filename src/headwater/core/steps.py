@@ -19,6 +19,10 @@ from headwater.core.policy import Folds
 from headwater.core.state import Progress, Stream, Summary, Unfolded
 from headwater.core.statistics import Array, Params, Prior, Statistics, Stats
 
+TOO_FAR = (
+    "learning these rows would make statistics that are not finite, since values or weights are too far from those of the rows "
+    "before; the model is as it was: rescale them"
+)
 SWEEP_ROWS = 16384  # of one call of a sweep: bounds the arrays of step sizes
 
 

@@ -124,6 +124,10 @@ class Family(RowProfile, FamilyCore[Prior, Stats, Params]):
         """The rows below which a start misses some of many components, however wide rows are."""
         return 2 * self.n_components
 
+    def is_beyond(self, prior: Prior, X: Matrix) -> bool:
+        """Whether no number holds the squares of some of these rows, where they are measured in units of the prior."""
+        return False
+
     def row_bytes(self, width: int) -> int:
         """Return the memory of a row that waits."""
         return 8 * width

@@ -28,6 +28,8 @@ from headwater.families.gaussian_records import (
 )
 from headwater.families.geometry import Geometry
 
+FARTHEST_UNITS = 1e150  # of a row; sums of a few squares of such are numbers
+
 
 @dataclass(frozen=True)
 class ScaledGaussian(Gaussian):
@@ -64,6 +66,12 @@ class ScaledGaussian(Gaussian):
     ) -> GaussianPrior:
         """Empirical Bayes, in units of the columns."""
         return super().refine_prior(prior, parameters, weights, _in_units(geometry, prior.units))
+
+    def is_beyond(self, prior: GaussianPrior, X: Matrix) -> bool:
+        """Whether some rows lie so many units away that their squares are no numbers."""
+        values = X.values if isinstance(X, GappedRows | NoisyRows) else X
+        with np.errstate(over="ignore"):
+            return bool(np.any(np.abs(values - prior.origin) > FARTHEST_UNITS * prior.units))
 
     # Readouts
 

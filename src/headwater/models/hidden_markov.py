@@ -16,7 +16,7 @@ from headwater.core.contracts import EXACT, NO_SCORES, Inference, Start, StartSe
 from headwater.core.gapped_rows import find_absent
 from headwater.core.state import Summary
 from headwater.core.statistics import Array, widest_form
-from headwater.core.values import Index
+from headwater.core.values import Index, Matrix
 from headwater.families.capabilities import SweepsChains
 from headwater.families.geometry import RowGeometry
 from headwater.kernels.chains import draw_path
@@ -76,6 +76,10 @@ class HiddenMarkov(Smoother):
     def row_bytes(self, width: int) -> int:
         """Memory of a row that waits."""
         return self.family.row_bytes(width) + 8
+
+    def is_beyond(self, prior: ChainPrior, X: Matrix) -> bool:
+        """Whether no number holds the squares of some of these rows."""
+        return self.family.is_beyond(prior.emissions, X)
 
     # Priors and readouts
 
