@@ -60,3 +60,6 @@ def test_the_conventions_of_pyod(rows):
     assert detector.get_params()["contamination"] == 0.05
     with pytest.raises(ValueError, match="contamination must be in"):
         PyODMixture(contamination=0.9)
+    for estimator in (5, StandardScaler()):
+        with pytest.raises(TypeError, match="estimator must have an anomaly_score"):
+            PyODMixture(estimator).fit(rows)

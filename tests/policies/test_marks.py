@@ -172,6 +172,8 @@ def test_profiles_are_those_of_each_row_alone():
         ([[0.0, 0.0, 0.0]], [np.nan], "odd must mark at least one row"),
         ([[0.0, 0.0, 0.0]], [1, 0], "odd must have a value for each of the 1 rows, got 2"),
         ([[0.0, 0.0, 0.0]], 1, "odd must have a value for each row"),
+        ([[0.0, 0.0, 0.0]], {0: 1}, "odd must have a value for each row, in the order of the rows"),
+        ([[0.0, 0.0, 0.0]], "1", "odd must have a value for each row, in the order of the rows"),
         ([[0.0, 0.0]], [1], "features"),
     ],
 )

@@ -71,7 +71,7 @@ class AnomalyDecisions(AnomalyGroups):
         Parameters
         ----------
         rate : float
-            Share of usual rows, from 0 to less than 1.
+            Share of usual rows, between 0 and 1.
 
         Returns
         -------

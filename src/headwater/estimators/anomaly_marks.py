@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping, Set
 from typing import Any, Self, cast
 
 import numpy as np
@@ -113,7 +114,9 @@ class AnomalyMarks(StreamingEstimator):
 
 def checked_verdicts(odd: Values) -> NDArray[np.float64]:
     """Return 1 for odd rows, 0 for usual ones and NaN for those without a mark, or refuse."""
-    given = np.asarray(odd if hasattr(odd, "__array__") else list(cast(Any, odd)) if np.iterable(odd) else odd, dtype=object)
+    if isinstance(odd, str | Mapping | Set):
+        raise ValueError(f"odd must have a value for each row, in the order of the rows, got {one_line(odd)}")
+    given = np.asarray(odd if hasattr(odd, "__array__") or not np.iterable(odd) else list(cast(Any, odd)), dtype=object)
     if given.ndim == 2 and given.shape[1] == 1:
         given = given[:, 0]
     if given.ndim != 1:

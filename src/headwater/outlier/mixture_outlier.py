@@ -158,9 +158,7 @@ class MixtureOutlier(OutlierMixin, BaseEstimator):
     def _new(self) -> Any:
         if self.estimator is None:
             return GaussianMixture("auto", random_state=self.random_state)
-        if not hasattr(self.estimator, "anomaly_score"):
-            raise TypeError(f"estimator must have an anomaly_score, as mixtures of headwater do, got {self.estimator!r}")
-        return clone(self.estimator)
+        return copy_of(self.estimator)
 
     def _checked(self, X: Rows, reset: bool) -> Any:
         """Rows of numbers, checked as scikit-learn does; the rows themselves for mixtures of tables, which check them."""
@@ -172,3 +170,10 @@ class MixtureOutlier(OutlierMixin, BaseEstimator):
 
     def _scores(self, rows: Any) -> Array:
         return -np.asarray(self.estimator_.anomaly_score(rows), dtype=np.float64)
+
+
+def copy_of(estimator: object) -> Any:
+    """Return a new mixture with the same settings, or refuse what has no anomaly score."""
+    if not hasattr(estimator, "anomaly_score"):
+        raise TypeError(f"estimator must have an anomaly_score, as mixtures of headwater do, got {estimator!r}")
+    return clone(cast(Any, estimator))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from headwater.core.statistics import Array
 from headwater.core.values import RandomState, Rows, Values
 from headwater.estimators.gaussian_mixture import GaussianMixture
+from headwater.outlier.mixture_outlier import copy_of
 
 try:
     from pyod.models.base import BaseDetector
@@ -80,7 +80,7 @@ class PyODMixture(BaseDetector):
         """
         rows = check_array(X)
         self._set_n_classes(y)
-        begun = GaussianMixture("auto", random_state=self.random_state) if self.estimator is None else clone(self.estimator)
+        begun = GaussianMixture("auto", random_state=self.random_state) if self.estimator is None else copy_of(self.estimator)
         self.estimator_ = begun.fit(rows)
         self.decision_scores_ = self.estimator_.anomaly_score(rows)
         self._process_decision_scores()
