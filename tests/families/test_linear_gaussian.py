@@ -133,4 +133,7 @@ def test_coefficients_that_are_hardly_known_leave_densities():
     family, prior = family_and_prior()
     found = family.readout("expect_log", prior, family.zeros(P + D))
     assert family.find_problem(found, P + D) == ""
-    assert "density" in family.find_problem(replace(found, leverage=1e150 + found.leverage), P + D)
+    assert "density" in family.find_problem(replace(found, leverage=1e156 + found.leverage), P + D)
+    assert family.find_mismatch(found, prior, family.zeros(P + D)) == ""
+    far = replace(found, leverage=1e150 + found.leverage)
+    assert "beyond all" in family.find_mismatch(far, prior, family.zeros(P + D))

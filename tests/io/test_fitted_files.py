@@ -5,8 +5,11 @@ from functools import cache
 
 import every_model
 import made_up_files
+import numpy as np
+import odd_rows
 import pytest
 
+import headwater as hw
 from headwater.estimators import model_file
 from headwater.io.files import container
 from headwater.io.files.records import Damaged
@@ -35,6 +38,7 @@ MISMATCHES = (
     ("switching", "emissions/coef", 1e249, EVERY, "beyond all that its statistics say"),
     ("switching", "emissions/coef", -1e150, EVERY, "beyond all that its statistics say"),
     ("switching", "emissions/factor", 1e249, EVERY, "not a valid density"),
+    ("switching", "emissions/leverage", 1e150, EVERY, "beyond all that its statistics say"),
     ("autoregressive", "emissions/coef", 1e249, LAST, "beyond all that its statistics say"),
     ("autoregressive", "emissions/factor", 1e249, FIRST, "not a valid density"),
     ("regression", "components/coef", 1e249, EVERY, "not a valid density"),
@@ -64,3 +68,16 @@ def test_reported_laws_of_counts_are_sound_or_refused(name, number):
 def test_fitted_models_can_be_loaded(kind):
     header, arrays = file_of(kind)
     assert not made_up_files.refused_or_sound(container.to_bytes(header, arrays), kind)
+
+
+@pytest.mark.parametrize("kind", [hw.RegressionHMM, hw.AutoregressiveHMM])
+@pytest.mark.parametrize("algorithm", ["vb", "online-vb"])
+def test_uncertain_coefficients_of_tiny_rows_can_be_loaded(kind, algorithm):
+    """Their leverage is as large as rows are small."""
+    rows = odd_rows.ROWS["tiny"](150, 4, np.random.default_rng(0))
+    model = odd_rows.blank(kind, algorithm)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        learn = model.partial_fit if algorithm.startswith("online") else model.fit
+        again = model_file.from_bytes(model_file.to_bytes(learn(**odd_rows.CHUNKS[kind](rows))))
+    assert again.n_samples_seen_ == 150

@@ -46,6 +46,7 @@ from headwater.families.soundness import (
 
 COEF_ROWS = 1e-3  # that the prior of the coefficients counts as
 FLAT = 1e-9  # part of the default prior that is left where there is none: it matters to states without rows only
+MOST_LEVERAGE = 1e155  # of a row of ones, where the rows behind a belief are as small as 1e-150
 SMOOTHED = 5  # rows over which a seed looks for times of much and of little noise
 
 
@@ -284,7 +285,7 @@ class LinearGaussian(Family[LinearGaussianPrior, LinearGaussianStatistics, Linea
             return NO_PRIOR if beyond or not sound else ""
         if isinstance(record, LinearGaussianParameters):
             sound = np.diagonal(record.factor, axis1=1, axis2=2).min() > 0.0
-            far = exceeds(LARGEST, record.origin) or exceeds(LARGEST / FLAT, record.leverage)
+            far = exceeds(LARGEST, record.origin) or exceeds(MOST_LEVERAGE, record.leverage)
             if far or not sound or exceeds(MOST_ROWS, record.offset):
                 return NO_PARAMETERS
             logs = np.log(np.diagonal(record.factor, axis1=1, axis2=2)).sum(axis=1) - 0.5 * self.n_targets * LOG_TWO_PI
@@ -308,4 +309,5 @@ class LinearGaussian(Family[LinearGaussianPrior, LinearGaussianStatistics, Linea
         with np.errstate(over="ignore", invalid="ignore"):
             residuals = parameters.factor @ np.concatenate([-parameters.coef, targets], axis=2)
             squares = np.einsum("kij,kjl,kil->k", residuals, products, residuals)
+            squares += np.einsum("kij,kjl,kil->k", parameters.leverage, products[:, :q, :q], parameters.leverage)
         return BEYOND if exceeds(FARTHEST, squares) else ""
