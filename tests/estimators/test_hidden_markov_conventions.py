@@ -92,6 +92,11 @@ def test_what_comes_next_can_be_asked_of_a_chain_set_by_hand():
 # Conventions of hmmlearn and scikit-learn
 
 
+def overwritten(caplog):
+    """Return what was told, but for a line about kernels that are compiled."""
+    return [found for record in caplog.records if "overwritten" in (found := record.getMessage())]
+
+
 @every_kind
 def test_a_parameter_that_is_overwritten_is_told_of(kind, caplog):
     model, rows = chain(kind)
@@ -101,7 +106,7 @@ def test_a_parameter_that_is_overwritten_is_told_of(kind, caplog):
     assert "'startprob_' attribute is set, it will be overwritten" in caplog.text
     caplog.clear()
     model.fit(rows)
-    assert not caplog.records
+    assert not overwritten(caplog)
     for learn in (
         lambda model: model.partial_fit(rows),
         lambda model: model.warm_start_from(rows),
@@ -110,10 +115,10 @@ def test_a_parameter_that_is_overwritten_is_told_of(kind, caplog):
         caplog.clear()
         model, _ = chain(kind)
         learn(set_by_hand(model, "t"))
-        assert ["transmat_" in record.getMessage() for record in caplog.records] == [True]
+        assert ["transmat_" in one for one in overwritten(caplog)] == [True]
     caplog.clear()
     left_right(kind)[0].fit(rows)
-    assert not caplog.records
+    assert not overwritten(caplog)
 
 
 @every_kind
