@@ -8,9 +8,9 @@ import headwater as hw
 from headwater.estimators import model_file
 
 
-@pytest.mark.parametrize("parts", [1, 2, 3])
-@pytest.mark.parametrize("algorithm", ["auto", "online-em", "online-vb"])
-@pytest.mark.parametrize("kind", [hw.GaussianMixture, hw.StudentMixture, hw.RegressionMixture])
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("algorithm", ["auto", "online-em"])
+@pytest.mark.parametrize("kind", [hw.GaussianMixture, hw.RegressionMixture])
 def test_rows_that_wait_for_their_batch_are_refused_at_once(kind, algorithm, parts):
     """They would be folded when the model is read, or after rows that are not to blame."""
     rng = np.random.default_rng(0)

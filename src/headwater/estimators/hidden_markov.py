@@ -115,7 +115,7 @@ class HiddenMarkovEstimator(ChainStreams):
             letters = getattr(self, name)
             if set(letters) - set(self._letters):
                 raise ValueError(f"{name} must be made of the letters {self._letters!r}, got {letters!r}")
-        k = self.n_components
+        k = 1 if self.n_components == "auto" else self.n_components  # numbers alone fit whatever number is found
         for name, shape in (("startprob_prior", (k,)), ("transmat_prior", (k, k))):
             self._check_concentration(name, shape)
 
