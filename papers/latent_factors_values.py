@@ -24,7 +24,8 @@ Claim = tuple[str, str, str]
 
 
 def limbs(results: Results, line: swimmer.Line, components: int) -> Figures | None:
-    return results.one("swimmer" if line is swimmer.METROPOLIS else "limbs", f"{line.name}/{components}")
+    name = f"{line.name}/{components}"
+    return results.one("limbs", name) or results.one("swimmer", name)
 
 
 def line_of(results: Results, name: str, line: corpus.Line) -> Figures | None:
