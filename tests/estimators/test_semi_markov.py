@@ -126,3 +126,10 @@ def test_a_second_fit_learns_anew():
     X, _ = stays(20)
     once = hw.SemiMarkov(2, max_duration=12, random_state=0).fit(X)
     assert_allclose(once.fit(X).durations_, hw.SemiMarkov(2, max_duration=12, random_state=0).fit(X).durations_, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("algorithm", "word"), [("online-vb", "'online-vb'"), (hw.OnlineVB(batch_size=20), "OnlineVB")])
+def test_algorithms_without_a_readout_are_refused_as_words_and_as_objects(algorithm, word):
+    rows = np.random.default_rng(0).normal(size=(200, 2))
+    with pytest.raises(ValueError, match=f"SemiMarkov cannot be learned by {word}: use one of EM"):
+        hw.SemiMarkov(2, algorithm=algorithm, warm_up=60, random_state=0).partial_fit(rows)

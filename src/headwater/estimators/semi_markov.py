@@ -191,10 +191,6 @@ class SemiMarkov(SemiMarkovAnswers):
             places = int(self.n_components) * int(self.max_duration)
             if places > MOST_PLACES:
                 raise ValueError(f"n_components times max_duration must be at most {MOST_PLACES}, got {places}")
-        if self.algorithm in ("vb", "online-vb"):
-            raise ValueError(
-                f"SemiMarkov cannot be learned by {self.algorithm!r}: use one of EM, such as 'auto', 'em' or 'online-em'"
-            )
         super()._check_parameters()
 
     def _family(self, width: int) -> AnyFamily:
@@ -209,6 +205,9 @@ class SemiMarkov(SemiMarkovAnswers):
             plain.n_components * longest, Repeated.of(plain.family, longest), lag=plain.lag, longest=longest,
             law=self.duration, duration_prior=float(self.duration_prior),
         )  # fmt: skip
+        if not learner.algorithm.suits(chain):
+            word = repr(self.algorithm) if isinstance(self.algorithm, str) else type(self.algorithm).__name__
+            raise ValueError(f"SemiMarkov cannot be learned by {word}: use one of EM, such as 'auto', 'em' or 'online-em'")
         return replace(learner, model=chain)
 
     def _refuse_rows(self, rows: Array) -> Array:
