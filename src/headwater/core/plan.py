@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import Any, Protocol
+from typing import Protocol
 
 from headwater.core.algorithm import Algorithm
 from headwater.core.batch import Batch
@@ -29,7 +29,7 @@ class Step(Protocol):
     def nothing(self) -> Unfolded: ...  # unfolded between two batches
 
     def begin(
-        self, plan: Plan, stream: Stream, batch: Batch, start: Any
+        self, plan: Plan, stream: Stream, batch: Batch, start: Start
     ) -> Stream: ...  # after the warm-up, read at the parameters `start`
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream: ...  # finish what another step has begun

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from headwater.core.batch import Batch, append_batch, join_batches
-from headwater.core.contracts import chain_of
+from headwater.core.contracts import Start, chain_of
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.plan import Plan
 from headwater.core.state import State, Stream, WarmUp
@@ -85,7 +85,7 @@ class SequenceStep:
 
     nothing = NO_ROWS
 
-    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Any) -> Stream:
+    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Start) -> Stream:
         if not len(batch):
             return stream
         return replace(stream, unfolded=OpenRows(chain_of(stream.model).follow(stream.parameters, batch, None)))
@@ -121,7 +121,7 @@ class SequenceSweepStep:
 
     nothing = NO_ROWS
 
-    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Any) -> Stream:
+    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Start) -> Stream:
         if not len(batch):
             return stream
         carry = chain_of(stream.model).begin_sweep(start, stream.statistics, batch, stream.progress.n_eff)

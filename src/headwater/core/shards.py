@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from headwater.core.average import AVERAGE
 from headwater.core.batch import Batch
+from headwater.core.contracts import Start
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.lineage import rebase
 from headwater.core.loop import adopt, advance, finalize
@@ -66,7 +67,7 @@ class ShardStep:
 
     nothing = EMPTY
 
-    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Any) -> Stream:
+    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Start) -> Stream:
         return stream
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream:

@@ -6,13 +6,12 @@ Sequences and shards are in files of their own.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from headwater.core.average import AVERAGE, average_count, average_gains
 from headwater.core.batch import Batch
-from headwater.core.contracts import NO_SCORES, Model
+from headwater.core.contracts import NO_SCORES, Model, Start
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.plan import Plan
 from headwater.core.policy import Folds
@@ -128,7 +127,7 @@ class BatchStep:
 
     nothing = EMPTY
 
-    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Any) -> Stream:
+    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Start) -> Stream:
         return stream
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream:
@@ -154,7 +153,7 @@ class SweepStep:
 
     nothing = EMPTY
 
-    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Any) -> Stream:
+    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Start) -> Stream:
         return stream
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream:

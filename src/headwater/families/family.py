@@ -1,7 +1,6 @@
 """Family: K components of one kind. Eight functions make one (`family_core.py`); all here are capabilities with defaults.
 
-A family overrides a capability where it can do better than the default: by a kernel, by a closed form, or because its arrays
-have another shape.
+A family overrides one where it can do better: by a kernel, by a closed form, or because its arrays have another shape.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from threading import local
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,8 @@ LOG_2_PI = float(np.log(2.0 * np.pi))
 KEPT_SIZE = 2**18  # numbers of the factors, of which four times as many are then kept for each thread
 
 _latest = local()  # the last parameters of this thread, and what a kernel is given of them
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -234,7 +236,7 @@ def _matrices_of(parameters: GaussianParameters) -> tuple[Array, tuple[Array, ..
     return factor, shaped, *gap_tables(parameters)
 
 
-def _kept(kind: str, parameters: GaussianParameters, make: Callable[[], Any]) -> Any:
+def _kept(kind: str, parameters: GaussianParameters, make: Callable[[], Made]) -> Made:
     """Return what is made of parameters, once for those that a stream holds from batch to batch and that are not large."""
     if parameters.factor.size > KEPT_SIZE:
         return make()
@@ -242,7 +244,8 @@ def _kept(kind: str, parameters: GaussianParameters, make: Callable[[], Any]) ->
     if known is None or known[0]() is not parameters:
         known = weakref.ref(parameters), make()
         setattr(_latest, kind, known)
-    return known[1]
+    found: Made = known[1]
+    return found
 
 
 def _columns_kernel(family: Gaussian, parameters: GaussianParameters, log_weights: Array) -> Callable[..., float]:
