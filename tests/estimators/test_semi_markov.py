@@ -133,3 +133,28 @@ def test_algorithms_without_a_readout_are_refused_as_words_and_as_objects(algori
     rows = np.random.default_rng(0).normal(size=(200, 2))
     with pytest.raises(ValueError, match=f"SemiMarkov cannot be learned by {word}: use one of EM"):
         hw.SemiMarkov(2, algorithm=algorithm, warm_up=60, random_state=0).partial_fit(rows)
+
+
+def test_stays_that_are_cut_are_said(caplog):
+    X, _ = stays(60)
+    fitted = hw.SemiMarkov(2, max_duration=16, random_state=0).fit(X)
+    assert not fitted.health_.of_kind("cut") and not caplog.records
+    short = hw.SemiMarkov(2, max_duration=6, random_state=0).fit(X)
+    (finding,) = short.health_.of_kind("cut")
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said == finding.sentence and finding.action
+    at = int(np.argmax(short.means_[:, 0]))
+    assert at in finding.components and "stays that are cut: " in said
+    assert said.endswith("of them last 6 rows, and none may last longer; raise max_duration.")
+    assert said in str(short)
+
+
+@pytest.mark.parametrize("emission", ["gaussian", "poisson"])
+def test_states_that_are_far_apart_are_followed_in_logarithms(emission):
+    X, states = stays(30, counts=emission == "poisson")
+    X += 5000.0 * states[:, None]
+    model = hw.SemiMarkov(2, emission=emission, max_duration=14, random_state=0).fit(X)
+    order = np.argsort((model.lambdas_ if emission == "poisson" else model.means_)[:, 0])
+    assert_array_equal(model.predict(X), order[states])
+    assert_allclose(model.predict_proba(X), np.eye(2)[order[states]], atol=1e-6)
+    assert_allclose(np.sort(model.expected_durations_), [4.0, 9.0], atol=0.6)

@@ -26,7 +26,7 @@ class Finding:
     ----------
     kind : str
         "dead", "duplicated", "collapsed", "mixed", "starved", "flat", "lopsided", "unheard", "drift", "order",
-        "unconverged", "gaps", "unseen", "unidentified", "refinement" or "forgetting".
+        "unconverged", "cut", "gaps", "unseen", "unidentified", "refinement" or "forgetting".
     components : tuple of int
         The components that it is about; empty if it is about all of the model.
     sentence : str

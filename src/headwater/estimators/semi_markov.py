@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import numbers
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from headwater.core.algorithm import Algorithm
+from headwater.core.climb import Climb
 from headwater.core.learner import Learner
 from headwater.core.statistics import Array
 from headwater.core.values import RandomState
@@ -27,14 +29,14 @@ from headwater.models.durations import LAWS
 from headwater.models.hidden_markov import HiddenMarkov
 from headwater.models.semi_markov import SemiMarkovChain
 
-MOST_PLACES = 1024  # states times durations; a row costs the square of it
+MOST_PLACES = 1024  # states times durations; transitions between them are kept as a matrix
 
 
 class SemiMarkov(SemiMarkovAnswers):
     """Hidden semi-Markov model: each state lasts as long as a law of its own says, and then another begins.
 
     In a hidden Markov model a stay is as likely to end at its first row as at its hundredth. Here durations are explicit:
-    heating cycles, sleep stages, shifts, plays, which have a usual length. A row costs the square of states times
+    heating cycles, sleep stages, shifts, plays, which have a usual length. A row costs the square of the states times
     `max_duration`.
 
     Parameters
@@ -50,7 +52,7 @@ class SemiMarkov(SemiMarkovAnswers):
     duration : {'negative-binomial', 'categorical'}, default='negative-binomial'
         The law of the durations: 1 and a negative binomial number of rows, or a table of probabilities.
     max_duration : int, default=30
-        Longest duration in rows.
+        Longest duration in rows. If `fit` finds that stays are cut by it, it says so, and so does `health_`.
     duration_prior : float, default=1.0
         Stays that the prior of a table of durations is worth; it expects all durations alike.
     decoder : {'viterbi', 'map'}, default='viterbi'
@@ -214,6 +216,12 @@ class SemiMarkov(SemiMarkovAnswers):
         if self.emission == "poisson" and (rows < 0.0).any():
             raise ValueError(f"X must hold counts, which are not negative, got {np.nanmin(rows):g}")
         return rows
+
+    def _conclude(self, end: Climb, content: bool, stacklevel: int | None = None) -> None:
+        super()._conclude(end, content, stacklevel)
+        for finding in self._describer.evidence().known:
+            if finding.kind == "cut":
+                logging.getLogger("headwater").warning(finding.sentence)
 
     # Parameters cannot be set by hand
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from headwater.core.statistics import Array
@@ -11,6 +12,7 @@ CATEGORICAL, NEGATIVE_BINOMIAL = "categorical", "negative-binomial"
 LAWS = (NEGATIVE_BINOMIAL, CATEGORICAL)
 SIZE_BOUNDS = (-4.0, 8.0)  # of the logarithm of the size: from nearly logarithmic to nearly Poisson
 GRID = np.linspace(-1.0, 1.0, 7)
+CUT_SHARE = 0.1  # of the peak: a law that falls off so late would go on, by a few percent of the stays or more
 MEANS, SIZES, ZOOMS = 3.0, 7.0, 26  # how far a grid reaches at first, and how often it is halved
 
 
@@ -18,6 +20,11 @@ def geometric(stays: Array, longest: int) -> Array:
     """Return the law (K, D) of durations in states that are left with the same probability at every row."""
     logs = np.arange(longest) * np.log(np.clip(stays, 0.01, 1.0 - 1.0 / longest))[:, None]
     return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+
+
+def find_cut(durations: Array) -> NDArray[np.bool_]:
+    """Return of which laws (K, D) the longest duration still has a good part of the probability of the likeliest one."""
+    return np.asarray(durations[:, -1] > CUT_SHARE * durations.max(axis=1))
 
 
 def read_durations(law: str, counts: Array, prior: float) -> Array:

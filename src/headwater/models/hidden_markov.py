@@ -38,6 +38,7 @@ from headwater.models.chain_smoothing import EMPTY, IMPOSSIBLE, NO_POSTERIORS, S
 from headwater.models.chain_start import start_chain
 
 STRETCH = 2**16  # rows that are scored at once
+MANY_STATES = 64  # beyond which a stretch is shorter
 LONGEST = 1e12  # size of the logarithm of the share of old statistics
 
 # Restores the parameters that are not learned: (new ones, fixed ones, rows of each state).
@@ -272,19 +273,24 @@ class HiddenMarkov(Smoother):
         after = {number: states for number, states in after.items() if number >= 0 or number == last}
         return replace(carry, filters=after)
 
+    @property
+    def _stretch(self) -> int:
+        """Rows that are scored at once: fewer of many states."""
+        return STRETCH // max(1, self.n_components // MANY_STATES)
+
     def log_likelihood(self, parameters: ChainParameters, batch: Batch, n_threads: int | None = None) -> Array:
         """Log-score of every row, given those before it in its sequence; in stretches, so that memory does not grow."""
         scores, carry = np.empty(len(batch)), None
-        for at in range(0, len(batch), STRETCH):
-            rows = slice(at, at + STRETCH)
+        for at in range(0, len(batch), self._stretch):
+            rows = slice(at, at + self._stretch)
             carry = self.follow(parameters, batch[rows], carry, scores[rows], n_threads=n_threads)
         return scores
 
     def last_states(self, parameters: ChainParameters, batch: Batch, n_threads: int | None = None) -> Array:
         """States (K,) at the last row, given all rows of its sequence; in stretches, so that memory does not grow."""
         carry: Carry | None = None
-        for at in range(0, len(batch), STRETCH):
-            carry = self.follow(parameters, batch[at : at + STRETCH], carry, n_threads=n_threads)
+        for at in range(0, len(batch), self._stretch):
+            carry = self.follow(parameters, batch[at : at + self._stretch], carry, n_threads=n_threads)
         assert carry is not None
         return carry.filters[int(batch.sequences[-1])]
 

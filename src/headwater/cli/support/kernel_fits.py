@@ -186,9 +186,11 @@ def grouped_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
 
 
 def lasting_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
-    """Numbers and counts in states with durations of their own: the kernels are those of other chains."""
+    """Numbers and counts in states with durations of their own."""
     yield hw.SemiMarkov(2, max_duration=5), (rng.normal(size=(N_ROWS, 2)),), {}
     yield hw.SemiMarkov(2, max_duration=5, emission="poisson"), (rng.poisson(3.0, size=(N_ROWS, 2)),), {}
+    apart = rng.normal(size=(N_ROWS, 1)) + 60.0 * (np.arange(N_ROWS)[:, None] // 3 % 2)  # so far that logarithms are used
+    yield hw.SemiMarkov(2, max_duration=5), (apart,), {}
 
 
 def table_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from headwater.core.statistics import Array
-from headwater.diagnostics.health import Evidence
+from headwater.diagnostics.health import Evidence, Finding
+from headwater.diagnostics.health_durations import cut_findings
 from headwater.estimators.describers.family_chains import FamilyChainDescriber
 from headwater.estimators.describers.family_mixture import MOMENT_ROWS, FamilyChecks
 from headwater.estimators.reading import Folded
+from headwater.models.durations import find_cut
 
 
 class SemiMarkovDescriber(FamilyChainDescriber):
@@ -23,7 +27,14 @@ class SemiMarkovDescriber(FamilyChainDescriber):
         def checks(rows: Array) -> FamilyChecks:
             return FamilyChecks(family, self.model._emissions, rows, each)
 
-        return self.model._chain_evidence(checks, each * MOMENT_ROWS)
+        evidence = self.model._chain_evidence(checks, each * MOMENT_ROWS)
+        return replace(evidence, known=(*evidence.known, *self._cut_findings(evidence.rows)))
+
+    def _cut_findings(self, rows: Array) -> list[Finding]:
+        """Return that stays are cut, of states that have enough rows to say so."""
+        durations = self.model.durations_
+        known = find_cut(durations) & (rows >= durations.shape[1])
+        return cut_findings([int(k) for k in np.flatnonzero(known)], durations)
 
     def summary(self) -> tuple[str, list[str], list[list[str]]]:
         """Return a line about the model, and a small table; no state follows itself, so that need not be said."""
