@@ -91,6 +91,10 @@ class GapFedPoissonHMM(RowsInPoissonHMM):
     """PoissonHMM, with counts that are missing; some rows have none at all."""
 
 
+class RowsInBernoulliHMM(RowsIn, hw.BernoulliHMM):
+    """BernoulliHMM on rows of yes and no."""
+
+
 class RowsInGMMHMM(RowsIn, hw.GMMHMM):
     """GMMHMM on rows."""
 
@@ -147,6 +151,10 @@ class StartedCategoricalHMM(WithStart, RowsInCategoricalHMM):
 
 class StartedPoissonHMM(WithStart, RowsInPoissonHMM):
     """PoissonHMM, from a given start."""
+
+
+class StartedBernoulliHMM(WithStart, RowsInBernoulliHMM):
+    """BernoulliHMM, from a given start."""
 
 
 def started(model):

@@ -101,6 +101,7 @@ KINDS = {
     "chain": (lambda: hw.GaussianHMM(2, warm_up=60, random_state=0), _chain),
     "symbols": (lambda: hw.CategoricalHMM(2, warm_up=60, random_state=0), _symbols),
     "counted chain": (lambda: hw.PoissonHMM(2, warm_up=60, random_state=0), _counted_chain),
+    "flagged chain": (lambda: hw.BernoulliHMM(2, warm_up=60, random_state=0), _flags),
     "switching": (lambda: hw.RegressionHMM(2, warm_up=60, random_state=0), _targets),
     "autoregressive": (lambda: hw.AutoregressiveHMM(2, warm_up=60, random_state=0), _chain),
     "directions": (lambda: hw.VonMisesFisherMixture(2, warm_up=60, random_state=0), _tables),

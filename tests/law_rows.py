@@ -203,6 +203,8 @@ def rows_for(model):
         return chain_models.a_stream(400, seed=7)[0]
     if isinstance(model, chain_models.RowsInPoissonHMM):
         return chain_models.count_stream(400, 7, isinstance(model, chain_models.GapFedPoissonHMM))
+    if isinstance(model, chain_models.RowsInBernoulliHMM):
+        return (chain_models.count_stream(400, 7, True) > 2.0) * 1.0
     if isinstance(model, chain_models.RowsInMixedHMM):
         return chain_models.table_stream(400, 7)
     if isinstance(model, chain_models.GapFedGaussianHMM):

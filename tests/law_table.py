@@ -389,6 +389,14 @@ COUNTED_CHAINS = [
     )
     for letters in ("l", "") for algorithm in ("auto", "em", "online-em", "vb")
 ]  # fmt: skip
+COUNTED_CHAINS += [
+    chain_models.RowsInBernoulliHMM(2, algorithm=algorithm, warm_up=120, lag=10, random_state=0, **options)
+    for algorithm, options in (("auto", {}), ("em", {}), ("vb", {}), (hw.OnlineEM(batch_size=40), {"half_life": 80.0}))
+] + [
+    chain_models.started(
+        chain_models.StartedBernoulliHMM(2, algorithm="auto", warm_up=120, lag=10, random_state=0, init_params="")
+    )
+]  # fmt: skip
 MIXED_CHAINS = [
     chain_models.RowsInMixedHMM(
         2, columns={1: "poisson", 2: "bernoulli", 3: "categorical"}, max_categories=8, algorithm=algorithm, warm_up=120, lag=10,

@@ -32,6 +32,7 @@ CHUNKS = {
     hw.GaussianHMM: lambda X: {"X": X},
     hw.CategoricalHMM: lambda X: {"X": (np.abs(X[:, :1]) % 4).astype(int)},
     hw.PoissonHMM: lambda X: {"X": np.minimum(np.abs(X), 1e15).round()},
+    hw.BernoulliHMM: lambda X: {"X": X > 0.0},
     hw.RegressionHMM: lambda X: {"X": X[:, :-1], "y": X[:, -1]},
     hw.AutoregressiveHMM: lambda X: {"X": X},
     hw.PoissonMixture: lambda X: {"X": np.minimum(np.abs(X), 1e15).round()},

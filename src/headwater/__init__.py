@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headwater.diagnostics.history import History
     from headwater.estimators.autoregressive_hmm import AutoregressiveHMM
     from headwater.estimators.bayesian_gaussian_mixture import BayesianGaussianMixture
+    from headwater.estimators.bernoulli_hmm import BernoulliHMM
     from headwater.estimators.bernoulli_mixture import BernoulliMixture
     from headwater.estimators.categorical_hmm import CategoricalHMM
     from headwater.estimators.categorical_mixture import CategoricalMixture
@@ -75,6 +76,7 @@ _HOMES = {
     "headwater.estimators.autoregressive_hmm": ["AutoregressiveHMM"],
     "headwater.estimators.regression_hmm": ["RegressionHMM"],
     "headwater.estimators.poisson_hmm": ["PoissonHMM"],
+    "headwater.estimators.bernoulli_hmm": ["BernoulliHMM"],
     "headwater.estimators.multinomial_mixture": ["MultinomialMixture"],
     "headwater.estimators.markov_mixture": ["MarkovMixture"],
     "headwater.estimators.regression_mixture": ["RegressionMixture"],
@@ -126,6 +128,7 @@ __all__ = [
     "BatchVB",
     "BayesianGaussianMixture",
     "BayesianOnlineEM",
+    "BernoulliHMM",
     "BernoulliMixture",
     "CategoricalHMM",
     "CategoricalMixture",

@@ -59,6 +59,7 @@ _ENTRIES = {
         Entry("hmm", "GaussianHMM", "hidden states of sequences of numbers"),
         Entry("categorical-hmm", "CategoricalHMM", "hidden states of sequences of symbols"),
         Entry("poisson-hmm", "PoissonHMM", "hidden states of sequences of counts"),
+        Entry("bernoulli-hmm", "BernoulliHMM", "hidden states of sequences of rows of yes and no (1 and 0)"),
         Entry("gmm-hmm", "GMMHMM", "hidden states of sequences of numbers, each a mixture of Gaussians"),
         Entry("mixed-hmm", "MixedHMM", "hidden states of sequences of rows of a table: numbers, categories, flags, counts"),
         Entry("semi-markov", "SemiMarkov", "hidden states of sequences that last as long as a law of their own says"),

@@ -33,6 +33,7 @@ DATA = {
     "hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0"]),
     "categorical-hmm": (np.column_stack([KEYS, SYMBOLS]), ["-k", "2", "--key", "x0", "--set", "n_features=3"]),
     "poisson-hmm": (np.column_stack([KEYS, np.abs(ROWS).round()]), ["-k", "2", "--key", "x0"]),
+    "bernoulli-hmm": (np.column_stack([KEYS, ROWS > 2.0]), ["-k", "2", "--key", "x0"]),
     "gmm-hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0", "--set", "n_mix=2"]),
     "semi-markov": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0", "--set", "max_duration=6"]),
     "mixed-hmm": (np.column_stack([KEYS, ROWS]), ["-k", "2", "--key", "x0"]),

@@ -20,6 +20,7 @@ LATER = {
     "student",
     "background",
     "counted chain",
+    "flagged chain",
     "switching",
     "autoregressive",
     "mixed chain",

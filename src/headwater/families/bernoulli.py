@@ -6,6 +6,7 @@ is read out, one is added to both parameters, so that the mode is g, too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -141,6 +142,15 @@ class Bernoulli(ColumnFamily[BetaPrior, BernoulliStatistics, BernoulliParameters
             return FlagEntries(parameters.log_ones.T[columns], parameters.log_zeros.T[columns])
 
         return IndependentColumns(np.where(missing, 0.0, mark_gaps(X)), missing, self.n_components, law_of)
+
+    def with_parameters(self, given: Mapping[str, Array], found: object) -> BernoulliParameters:
+        """Return the parameters of given probabilities."""
+        chance = np.clip(given["probabilities"], LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
+        return BernoulliParameters(np.log(chance), np.log1p(-chance))
+
+    def pseudo_rows(self, parameters: BernoulliParameters) -> tuple[Array, Array]:
+        """Return one row for each component, which has its probabilities."""
+        return np.exp(parameters.log_ones), np.eye(self.n_components)
 
     def belief(self, prior: BetaPrior, totals: BernoulliStatistics) -> tuple[Array, Array]:
         """Return the parameters (K, d) of the Beta belief about every probability."""

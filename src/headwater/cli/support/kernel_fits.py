@@ -134,6 +134,11 @@ def count_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
         yield hw.PoissonHMM(2, algorithm=algorithm), (rng.poisson(3.0, size=(N_ROWS, 2)),), {}
 
 
+def flag_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
+    """Rows of yes and no that follow one another."""
+    yield hw.BernoulliHMM(2), (rng.integers(2, size=(N_ROWS, 3)).astype(float),), {}
+
+
 def regression_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
     """Targets that follow one another."""
     yield hw.RegressionHMM(2), (rng.normal(size=(N_ROWS, 2)), rng.normal(size=N_ROWS)), {}
@@ -216,6 +221,7 @@ FITS: dict[str, Callable[[np.random.Generator], Iterator[Fit]]] = {
     "hmm": gaussian_chain_fits,
     "categorical-hmm": symbol_chain_fits,
     "poisson-hmm": count_chain_fits,
+    "bernoulli-hmm": flag_chain_fits,
     "gmm-hmm": grouped_chain_fits,
     "mixed-hmm": table_chain_fits,
     "semi-markov": lasting_chain_fits,
