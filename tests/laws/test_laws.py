@@ -195,7 +195,7 @@ REGRESSION_CASES = law_cases(REGRESSION_MODELS, settings_in_turn(lambda model: i
 GAP_REGRESSION_CASES = law_cases(GAP_REGRESSIONS, in_turn(third=[0, 1]))
 CHAIN_CASES = law_cases(CHAIN_MODELS, in_turn(all_laws=[1, 16], third=[5, 14]), chain_laws)
 GAPPED_CHAIN_CASES = law_cases(GAPPED_CHAINS, in_turn(all_laws=[1], third=[4]), chain_laws)
-COUNTED_CHAIN_CASES = law_cases(COUNTED_CHAINS, in_turn(all_laws=[1], third=[4, 11]), chain_laws)
+COUNTED_CHAIN_CASES = law_cases(COUNTED_CHAINS, in_turn(all_laws=[1], third=[4, 11, 23]), chain_laws)
 GROUPED_CHAIN_CASES = law_cases(GROUPED_CHAINS, in_turn(third=[1, 2]), chain_laws)
 LASTING_CHAIN_CASES = law_cases(LASTING_CHAINS, in_turn(third=[1, 2]), chain_laws)
 MIXED_CHAIN_CASES = law_cases(MIXED_CHAINS, in_turn(third=[0, 3]), chain_laws)
