@@ -259,8 +259,7 @@ def absent(scale: Scale, directory: Path | None) -> list[str]:
 PAGE = Page(
     name="boem", room="papers", full=Scale(), minutes=12, seeds="0 to the number of starts, the same for all learners",
     quick=Scale(
-        starts=2, documents=300, few=2, own=1, columns=100, passes=3, corpus_passes=3, check_points=3, sets=2, set_starts=1,
-        set_documents=200,
+        starts=2, documents=300, few=2, own=1, columns=100, passes=3, corpus_passes=3, check_points=3,
     ),
     parts={
         "printed": measure_printed, "likelihood": measure_likelihood, "shrinkage": measure_shrinkage,

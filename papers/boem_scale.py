@@ -26,9 +26,15 @@ class Scale:
     passes: int = 15
     corpus_passes: int = 30
     check_points: int = 12
-    sets: int = 10
-    set_starts: int = 3
-    set_documents: int = 4000
+
+    @property
+    def set_starts(self) -> int:
+        """Starts of each of several sets, of which there are as many as runs of the library's own start."""
+        return min(self.few, 3)
+
+    @property
+    def set_documents(self) -> int:
+        return min(self.documents, 4000)
 
 
 def banded(documents: Sequence[int], values: Sequence[Sequence[float]]) -> Figures:

@@ -60,7 +60,7 @@ def sets_set(kind: Kind, scale: Scale) -> Figures:
     makers = learners_of(kind, scale)
     final: dict[str, list[float]] = {name: [] for name in makers}
     margins = []
-    for number in range(scale.sets):
+    for number in range(scale.own):
         truth = Truth.drawn(kind.clusters, columns, FIRST_SEED + number)
         rows = truth.sample(scale.set_documents, kind.spread, FIRST_SEED + number, kind.length)
         counts, best = csr_array(rows), truth.score(rows)
@@ -71,7 +71,7 @@ def sets_set(kind: Kind, scale: Scale) -> Figures:
             final[name].append(float(np.mean(ends)))
     return {
         "kind": kind.name, "clusters": kind.clusters, "columns": columns, "length": kind.length, "spread": kind.spread,
-        "documents": scale.set_documents, "sets": scale.sets, "starts": scale.set_starts, "passes": scale.passes,
+        "documents": scale.set_documents, "sets": scale.own, "starts": scale.set_starts, "passes": scale.passes,
         "margin": float(np.median(margins)), "digits": ".1f" if kind is LONG else ".4f", "final": final,
     }  # fmt: skip
 

@@ -22,8 +22,7 @@ from papers.boem import PAGE
 from papers.boem_scale import banded, check_points, padded, settled
 
 TINY = replace(
-    PAGE.full, starts=2, documents=80, few=2, own=1, columns=60, passes=3, corpus_passes=3, check_points=3, sets=2,
-    set_starts=1, set_documents=60,
+    PAGE.full, starts=2, documents=80, few=2, own=1, columns=60, passes=3, corpus_passes=3, check_points=3,
 )  # fmt: skip
 
 
