@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 import headwater as hw
 from headwater.core.chunk import Chunk
 from headwater.diagnostics.numbers import format_interval, format_number, format_percent, format_with_spread
-from headwater.reports import cards, context, course, reading
+from headwater.reports import cards, context, course, reading, series
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
@@ -27,7 +27,7 @@ VOID = {"meta", "link", "img", "br", "hr", "path", "use", "circle", "polyline", 
 @pytest.fixture
 def undrawn(monkeypatch):
     """Leave out the figures of pages, which are slow."""
-    for room in (cards, context, course):
+    for room in (cards, context, course, series):
         monkeypatch.setattr(
             room, "figure", lambda draw, label, name, size=None: Markup("<svg aria-label='{}'></svg>").format(label)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -69,9 +70,8 @@ def states(
     values = _column(X, column) if y is None else np.asarray(y, dtype=float)
     when = _times(X, dates, len(found))
     axes = axes_of(ax)
-    edges = np.concatenate([[0], np.flatnonzero(np.diff(found)) + 1, [len(found)]])
-    for begin, end in pairwise(edges.tolist()):
-        color = PALETTE[int(found[begin]) % len(PALETTE)]
+    for begin, end, state in state_runs(found):
+        color = PALETTE[state % len(PALETTE)]
         axes.axvspan(when[begin], when[min(end, len(found) - 1)], color=color, alpha=0.25, linewidth=0.0)
     axes.plot(when, values, color="0.2", linewidth=0.8)
     axes.set_xlim(when[0], when[-1])
@@ -79,6 +79,13 @@ def states(
     marks = [axes.fill_between([], [], color=PALETTE[int(k) % len(PALETTE)], alpha=0.4, label=f"state {k}") for k in shown]
     axes.legend(handles=marks, loc="upper left", ncols=min(len(shown), 6))
     return axes
+
+
+def state_runs(found: AnyArray) -> Iterator[tuple[int, int, int]]:
+    """Yield where each stay in a state begins, where it ends, and the state."""
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(found)) + 1, [len(found)]])
+    for begin, end in pairwise(edges.tolist()):
+        yield begin, end, int(found[begin])
 
 
 def _column(X: object, column: int) -> AnyArray:

@@ -26,6 +26,7 @@ from headwater.reports.course import learning_course
 from headwater.reports.figures import figure, image
 from headwater.reports.headline import name_data, summarize_page
 from headwater.reports.reading import Data, DataSummary, OddRow, summarize_data
+from headwater.reports.series import draw_series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,6 +80,7 @@ def context_of(model: StreamingEstimator, data: Data | None, options: PageOption
         "curves": [(curve.title, draw_curve(curve, at)) for at, curve in enumerate(found.curves) if curve.component is None],
         "matrices": [show_matrix(matrix, shades) for matrix in found.matrices],
         "pair": None if pictures else _scatter(model, reading, pair, shades),
+        "series": None if reading is None else draw_series(reading.series, shades),
         "course": learning_course(model, shades),
         "sure": _interval_figures(found, bool(pictures), shades),
         "reading": reading,

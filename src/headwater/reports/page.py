@@ -40,7 +40,8 @@ def report(
         A model that has learned something. If a `Monitor` watched it learn, the page shows scores and weights over the stream.
     data : iterable of Chunk or arrays, optional
         Rows to look for odd ones in, and to draw: read once, chunk by chunk. An array, a frame or a path will do. Columns that
-        `headwater.stream(..., keep=)` keeps, such as an id, are shown beside odd rows.
+        `headwater.stream(..., keep=)` keeps, such as an id, are shown beside odd rows. The page of a chain shows one column as
+        a series, with dates if such a column, or the index of a data frame, has them.
     path : str or path, optional
         Where to write the page.
     title : str, optional

@@ -19,6 +19,7 @@ from headwater.diagnostics.history import perplexity
 from headwater.diagnostics.numbers import format_number
 from headwater.estimators.base import StreamingEstimator
 from headwater.reports.rates import RateCounts, RateLine
+from headwater.reports.series import Series, SeriesReader
 
 Rows: TypeAlias = Any  # what a model takes as rows: an array, a frame, a sparse matrix, documents or a Chunk
 Data: TypeAlias = object  # a path, rows, or an iterable of rows
@@ -59,7 +60,7 @@ class DataSummary:
 
     The perplexity is that of a word or symbol; NaN if rows have none. `odd` are the oddest rows, `by_anomaly_score` or by the
     lowest score, of which the first `odd_number` are beyond `threshold`: far from all others. There may be more of them than
-    `odd` shows.
+    `odd` shows. The series is that of a chain.
     """
 
     rows: int
@@ -72,6 +73,7 @@ class DataSummary:
     odd_number_is_least: bool = False
     rates: tuple[RateLine, ...] = ()
     by_anomaly_score: bool = False
+    series: Series | None = None
 
 
 def summarize_data(model: StreamingEstimator, data: Data, most: int) -> DataSummary:
@@ -79,7 +81,7 @@ def summarize_data(model: StreamingEstimator, data: Data, most: int) -> DataSumm
     rows, total, scored, words = 0, 0.0, 0, 0.0
     worst: list[tuple[float, int, Array, float, float, float | None, dict[str, str]]] = []
     sample, usual, scorer = _Sample(), ScoreSample(), model._describer.row_scorer()
-    rates, by_anomaly_score = RateCounts(model), False
+    rates, by_anomaly_score, series = RateCounts(model), False, SeriesReader(model)
     for chunk in chunks_of(model, data):
         given = select_arguments(model, model._as_rows(chunk, learning=False))
         scores = np.asarray(scorer(**given))
@@ -95,6 +97,7 @@ def summarize_data(model: StreamingEstimator, data: Data, most: int) -> DataSumm
         finite &= np.isfinite(ranked)
         given_numbers = isinstance(chunk, Chunk) and (chunk.start or chunk.places is not None)
         places = chunk.row_numbers if given_numbers else rows + np.arange(len(scores))
+        series.take(chunk, given, places)
         look, label = row_getter(model, given), _kept_getter(chunk, len(scores))
         usual.take(ranked[finite])
         for at in np.argsort(np.where(finite, ranked, np.inf), kind="stable")[:most]:
@@ -117,7 +120,7 @@ def summarize_data(model: StreamingEstimator, data: Data, most: int) -> DataSumm
     number = int((usual.lowest < threshold).sum())
     return DataSummary(
         rows, mean, tuple(odd), sample.rows(), perplexity(total, words) if words else np.nan,
-        threshold, number, number == LOWEST_SCORES, rates.lines(), by_anomaly_score,
+        threshold, number, number == LOWEST_SCORES, rates.lines(), by_anomaly_score, series.series(),
     )  # fmt: skip
 
 
