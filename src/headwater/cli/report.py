@@ -25,7 +25,7 @@ EXAMPLES = """
 headwater report trades.hw -o trades.html
 headwater report trades.hw trades.parquet -o trades.html   # with odd rows
 headwater report trades.hw trades.parquet --keep id        # and their ids
-headwater report trades.hw trades.csv --keep day           # dates of a chain
+headwater report heat.hw heat.csv --keep day       # a chain, with dates
 headwater report digits.hw --image-shape 8x8 --title Digits
 """
 
