@@ -5,6 +5,7 @@ import inspect
 import every_model
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import headwater as hw
 from headwater.policies.online_testing import DECAYS, FIRST_WEALTH, SHARES, STEP, Follower, Series
@@ -126,3 +127,34 @@ def test_bad_requests_are_refused(model):
     assert swept.calibrate(rows + 1.0).anomaly_pvalue(rows).shape == (2,)
     with pytest.raises(ValueError, match="once the warm-up is over"):
         hw.GaussianMixture(1).partial_fit(rows + np.array([[0.0], [1.0]])).decide_next(rows, rate=0.1)
+
+
+def test_what_a_model_does_not_have_is_refused(model):
+    rows = np.zeros((2, 2))
+    with pytest.raises(ValueError, match="y must be None, since GaussianMixture has no target"):
+        model.decide(rows, [0.0, 1.0], rate=0.1)
+    with pytest.raises(ValueError, match="lengths must be None, since GaussianMixture has no sequences"):
+        model.anomaly_groups(rows, lengths=[2])
+    with pytest.raises(KeyError, match="no column 'host': there are 'first'"):
+        model.anomaly_groups(rows)["host"]
+
+
+def test_chains_that_were_set_by_hand_have_no_stream(tmp_path):
+    model = hw.BernoulliHMM(2)
+    with pytest.raises(NotFittedError, match="or set probabilities_, startprob_, transmat_"):
+        model.forecast(3)
+    model.startprob_, model.transmat_, model.probabilities_ = [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], [[0.1], [0.9]]
+    rows = np.array([[1.0], [0.0], [np.nan]])
+    assert model.n_marked_ == 0 and model.forecast(3).mean.shape == (3, 1)
+    np.testing.assert_array_equal(np.isnan(model.anomaly_score(rows)), [False, False, True])
+    for ask in (
+        lambda: model.decide(rows, rate=0.1),
+        lambda: model.decide_next(rows, rate=0.1),
+        lambda: model.label_anomalies(rows, [1, 0, None]),
+        lambda: model.anomaly_groups(rows),
+        lambda: model.calibrate(rows),
+        lambda: model.branch(),
+        lambda: model.save(tmp_path / "model.hw"),
+    ):
+        with pytest.raises(NotFittedError, match="this BernoulliHMM has learned no rows"):
+            ask()

@@ -60,6 +60,9 @@ def test_the_conventions_of_pyod(rows):
     assert detector.get_params()["contamination"] == 0.05
     with pytest.raises(ValueError, match="contamination must be in"):
         PyODMixture(contamination=0.9)
+    for wrong in ("auto", None, np.float32(0.1)):
+        with pytest.raises(ValueError, match="contamination must be a float above 0"):
+            PyODMixture(contamination=wrong).fit(rows)
     for estimator in (5, StandardScaler()):
         with pytest.raises(TypeError, match="estimator must have an anomaly_score"):
             PyODMixture(estimator).fit(rows)

@@ -4,6 +4,7 @@ import inspect
 
 import every_model
 import numpy as np
+import pandas as pd
 import pytest
 
 import headwater as hw
@@ -124,7 +125,8 @@ def test_every_mixture_and_chain_takes_marks(kind, tmp_path):
     odd[top[:1]] = 0.0
     model.label_anomalies(odd=odd, **given)
     after = model.anomaly_score(**given)
-    assert after[top[0]] < before[top[0]] and np.isfinite(after).all()
+    assert after[top[0]] < before[top[0]]
+    np.testing.assert_array_equal(np.isfinite(after), np.isfinite(before))
     model.save(tmp_path / "model.hw")
     np.testing.assert_array_equal(hw.load(tmp_path / "model.hw").anomaly_score(**given), after)
 
@@ -182,6 +184,11 @@ def test_what_is_no_mark_is_refused_and_changes_nothing(model, rows, odd, words)
     with pytest.raises((ValueError, TypeError), match=words):
         model.label_anomalies(rows, odd)
     assert model._runtime is known and MARKS not in model._read().stream.records
+
+
+@pytest.mark.parametrize("marks", [pd.array([1, None, 0], dtype="Int64"), pd.array([True, None, False], dtype="boolean")])
+def test_marks_of_pandas_may_be_missing(model, marks):
+    assert model.branch().label_anomalies(np.eye(3), marks).n_marked_ == 2
 
 
 def test_nonsense_rows_leave_numbers(model):

@@ -62,7 +62,9 @@ def test_every_mixture_and_chain_has_a_score(kind):
     given = {name: chunk[name] for name in ("X", "y", "lengths") if name in taken and name in chunk.keys()}  # noqa: SIM118
     before = repr(model)
     scores = model.anomaly_score(**given)
-    assert np.isfinite(scores).all() and np.ptp(scores) > 0.0 and repr(model) == before
+    silent = np.isnan(scores)  # of an autoregressive chain the first row, which is conditioned upon
+    assert silent.sum() == (kind == "autoregressive")
+    assert np.isfinite(scores[~silent]).all() and np.ptp(scores[~silent]) > 0.0 and repr(model) == before
     np.testing.assert_array_equal(scores, model.anomaly_score(**given))
 
 
@@ -134,3 +136,30 @@ def test_rows_are_as_odd_with_a_label_as_without(kind, rows):
     law = typicality_of(runtime.learner.model, seen.parameters, seen.belief, runtime.learner.algorithm.report)
     labels = np.full(len(X), len(law.laws[-1][1].log_weights), dtype=np.int64)
     np.testing.assert_array_equal(law.scores(Batch(X, labels=labels)), law.scores(Batch(X)))
+
+
+@pytest.mark.parametrize("make", [hw.GaussianMixture, hw.MixedMixture, hw.GaussianHMM, hw.SemiMarkov, hw.MixedHMM])
+def test_rows_without_a_value_say_nothing_in_whatever_unit(make):
+    rows = 1e-4 * np.random.default_rng(0).normal(size=(400, 2))  # densities far above 1
+    gaps = rows.copy()
+    gaps[[3, 77]] = np.nan
+    model = make(2, random_state=0).fit(gaps)
+    known, silent = model._score_sketch().rows, np.flatnonzero(np.isnan(model.anomaly_score(gaps)))
+    np.testing.assert_array_equal(silent, [3, 77])
+    assert known == 398
+    assert np.isnan(model.anomaly_pvalue(gaps)[silent]).all()
+    assert not model.decide(gaps, rate=0.3)[silent].any()
+    assert np.isfinite(model.anomaly_groups(gaps, window=10)["score"]).all()
+    with pytest.raises(ValueError, match="at least one row that can be scored"):
+        model.label_anomalies(gaps[silent], [1, 1])
+
+
+def test_regressions_that_miss_something_say_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 1))
+    y = X[:, 0] + 1e-4 * rng.normal(size=300)
+    y[5] = np.nan
+    model = hw.RegressionHMM(2, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(np.flatnonzero(np.isnan(model.anomaly_score(X, y))), [5])
+    with pytest.raises(ValueError, match="requires y"):
+        model.decide(X, rate=0.1)

@@ -36,7 +36,7 @@ class AnomalyAnswers(MixtureAnswers):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Scores in nats; NaN for rows that say nothing, such as documents without a word.
+            Scores in nats; NaN for rows that say nothing, such as documents without a word or rows without a value.
 
         Examples
         --------

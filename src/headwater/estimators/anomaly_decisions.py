@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
+from inspect import signature
 from typing import Any, Self, cast
 
 import numpy as np
@@ -19,6 +20,8 @@ from headwater.policies.decision_policy import Decisions
 from headwater.policies.names import DECISIONS, SCORES
 from headwater.policies.score_sketch import ScoreSketch
 from headwater.policies.testing import benjamini_hochberg
+
+ABSENT = {"y": "no target", "lengths": "no sequences"}
 
 
 class AnomalyDecisions(AnomalyGroups):
@@ -230,8 +233,10 @@ class AnomalyDecisions(AnomalyGroups):
 
     def _odd_scores(self, X: Rows, y: Values, lengths: Values) -> Array:
         """The anomaly scores of rows, with what is given beside them."""
-        given: dict[str, Any] = {} if y is None else {"y": y}
-        given |= {} if lengths is None else {"lengths": lengths}
+        takes = signature(cast(Any, self).anomaly_score).parameters
+        given = {name: value for name, value in (("y", y), ("lengths", lengths)) if value is not None or name in takes}
+        for name in given.keys() - takes.keys():
+            raise ValueError(f"{name} must be None, since {type(self).__name__} has {ABSENT[name]}, got some")
         return np.asarray(cast(Any, self).anomaly_score(X, **given))
 
     def _score_sketch(self) -> ScoreSketch:

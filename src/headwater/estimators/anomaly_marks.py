@@ -85,6 +85,8 @@ class AnomalyMarks(StreamingEstimator):
         if not np.isfinite(verdicts).any():
             raise ValueError("odd must mark at least one row as 1 (odd) or 0 (usual), got none")
         marked = np.flatnonzero(np.isfinite(verdicts) & np.isfinite(scores))
+        if not len(marked):
+            raise ValueError("odd must mark at least one row that can be scored, got marks of rows that say nothing")
         sketch = self._score_sketch()
         stream, runtime = self._read().stream, self._fitted()
         marks: Marks = stream.records.get(MARKS) or Marks.blank()
@@ -100,6 +102,8 @@ class AnomalyMarks(StreamingEstimator):
     @reads
     def n_marked_(self) -> int:
         """Rows that were marked by `label_anomalies`, and are kept."""
+        if self.__sklearn_is_fitted__() and not self._has_state():
+            return 0
         marks: Marks | None = self._read().stream.records.get(MARKS)
         return 0 if marks is None else len(marks)
 
@@ -123,7 +127,7 @@ def checked_verdicts(odd: Values) -> NDArray[np.float64]:
         raise ValueError(f"odd must have a value for each row, got an array of shape {given.shape}")
     found = np.full(len(given), np.nan)
     for at, value in enumerate(given.tolist()):
-        if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
+        if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
             continue
         if isinstance(value, str) or value not in (0, 1):
             raise ValueError(f"odd must be 1 (odd), 0 (usual) or NaN (not looked at) for each row, got {one_line(value)}")

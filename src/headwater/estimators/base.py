@@ -54,7 +54,7 @@ class StreamingEstimator(EstimatorCore):
     @reads
     def holds_rows_(self) -> bool:
         """Whether raw rows are kept: in a warm-up, or because they wait for the rows after them."""
-        check_is_fitted(self)
+        self._check_stream()
         return self._runtime.holds_rows
 
     # Learning
@@ -176,7 +176,7 @@ class StreamingEstimator(EstimatorCore):
         >>> hw.merge(parts).n_samples_seen_
         6000
         """
-        check_is_fitted(self)
+        self._check_stream()
         branched = copy(self)
         branched._runtime = start_branch(branched)
         return branched
@@ -239,7 +239,7 @@ class StreamingEstimator(EstimatorCore):
     @reads
     def n_samples_seen_(self) -> int:
         """Rows learned from so far, counted once however many passes were made."""
-        check_is_fitted(self)
+        self._check_stream()
         return self._runtime.rows
 
     @property

@@ -19,7 +19,7 @@ from headwater.estimators.chains import one_of
 from headwater.estimators.seeds import rng_of
 from headwater.models.chain_records import ChainParameters
 from headwater.models.hidden_markov import HiddenMarkov
-from headwater.policies.mark_policy import scores_with_marks
+from headwater.policies.mark_policy import scores_of_values, scores_with_marks
 from headwater.policies.typicality import EXPECTED_RATE, usual_chain
 
 
@@ -125,7 +125,7 @@ class ChainAnswers(AnomalyDecisions):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Scores in nats. Rows that are missing score 0.
+            Scores in nats; NaN for rows that say nothing, such as rows without a value.
 
         Examples
         --------
@@ -144,7 +144,9 @@ class ChainAnswers(AnomalyDecisions):
 
     def _with_marks(self, batch: Batch, scores: Array) -> Array:
         """Anomaly scores, moved by the marks that the model has; without learned rows there are none."""
-        return scores_with_marks(self._read().stream, batch, scores) if self._has_state() else scores
+        if not self._has_state():
+            return scores_of_values(batch, scores, scores)
+        return scores_with_marks(self._read().stream, batch, scores)
 
     def _batch_of(self, X: Rows, y: Values = None, lengths: Values = None) -> Batch:
         return self._sequences_of(X, lengths)

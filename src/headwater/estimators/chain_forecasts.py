@@ -86,6 +86,8 @@ class ChainForecasts(ChainPositions):
 
     def _row_width(self) -> int:
         """Columns of a row, as the model holds it."""
+        if not self._has_state():
+            self._parameters_seen()  # or a sentence, if there are none
         return int(self.n_features_in_ if self._has_state() else self._given_width())
 
     def _next_rows(self, parameters: ChainParameters, known: Array) -> RowForecast:

@@ -10,7 +10,6 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.batch import Batch
 from headwater.core.chunk import refuse_lost
@@ -195,7 +194,7 @@ class ChainStreams(ChainForecasts):
         model : estimator
             The branch; the model itself is left as it is.
         """
-        check_is_fitted(self)
+        self._check_stream()
         branched = copy(self)
         for name in ("_open", "_end", "_pasts", "_end_rows"):
             branched.__dict__.pop(name, None)

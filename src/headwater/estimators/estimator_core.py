@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.batch import Batch
@@ -55,15 +55,12 @@ class EstimatorCore(RowHooks):
     """An estimator is its parameters, one Runtime (`_runtime`), and the results of a fit."""
 
     _traits: ClassVar[Traits] = Traits()
-
-    # Runs of `fit` from different starts, where there is no parameter for it.
-    n_init = 1
+    n_init = 1  # runs of `fit` from different starts, where there is no parameter for it
 
     n_components: Any  # a number, or "auto"; not all models have it
     n_features_in_: int
     n_threads: int | None
     random_state: RandomState
-
     _runtime: Runtime
     _scores_start: bool
 
@@ -160,9 +157,15 @@ class EstimatorCore(RowHooks):
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)
 
+    def _check_stream(self) -> None:
+        """Raise an error if no row was learned: parameters that were set by hand answer questions, and have no stream."""
+        self._check_fitted()
+        if not self._has_state():
+            raise NotFittedError(f"this {type(self).__name__} has learned no rows: call fit or partial_fit")
+
     def _fitted(self) -> Runtime:
         """The Runtime that is read; an error, if nothing was learned."""
-        self._check_fitted()
+        self._check_stream()
         return self._reader
 
     @property

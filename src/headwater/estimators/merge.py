@@ -8,7 +8,6 @@ from copy import copy
 from typing import TypeVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.contracts import NO_SCORES
 from headwater.core.match import MergeReport, merge_any
@@ -87,7 +86,7 @@ def merge(models: Iterable[Estimator]) -> Estimator:
             raise TypeError(f"models must be headwater models, got {type(model).__name__}")
         if type(model) is not type(first):
             raise ValueError(f"models must be of one class, got {type(first).__name__} and {type(model).__name__}")
-        check_is_fitted(model)
+        model._check_stream()
     given = [copy(model) for model in given]  # as they are now, whatever others learn meanwhile
     given = given[0]._aligned_models(given)
     for model in given:

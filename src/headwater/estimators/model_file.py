@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from headwater.core.algorithm import Algorithm
 from headwater.core.algorithms import OnlineEM
@@ -42,7 +41,7 @@ def pack(
     model: StreamingEstimator, raw_rows: bool = True, extra: object = None, answers: bool = True
 ) -> tuple[dict[str, object], dict[str, AnyArray]]:
     """Return header and arrays of the file of a model."""
-    check_is_fitted(model)
+    model._check_stream()
     runtime: Runtime = model._runtime
     grows = model._runtime.grows
     if not raw_rows:

@@ -40,6 +40,8 @@ class ReasonTable:
         return len(next(iter(self.columns.values())))
 
     def __getitem__(self, name: str) -> AnyArray:
+        if name not in self.columns:
+            raise KeyError(f"no column {name!r}: there are {', '.join(map(repr, self.columns))}")
         return self.columns[name]
 
     def keys(self) -> list[str]:

@@ -139,7 +139,7 @@ class SemiMarkovAnswers(FamilyHMM):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Scores in nats. Rows that are missing score 0.
+            Scores in nats; NaN for rows that say nothing, such as rows without a value.
         """
         return self._with_marks(self._sequences_of(X, lengths), -self.score_steps(X, lengths))
 

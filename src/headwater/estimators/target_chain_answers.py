@@ -73,7 +73,7 @@ class TargetChainAnswers(LinearHMM):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Scores in nats. Rows that are missing score 0.
+            Scores in nats; NaN for rows that say nothing, such as rows without a value.
         """
         pair, _, lengths = beside(X, y, lengths)
         return super().anomaly_score(pair, lengths, rate=rate)

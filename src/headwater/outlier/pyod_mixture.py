@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from headwater.core.statistics import Array
+from headwater.core.validation import one_line
 from headwater.core.values import RandomState, Rows, Values
 from headwater.estimators.gaussian_mixture import GaussianMixture
 from headwater.outlier.mixture_outlier import copy_of
@@ -78,6 +79,11 @@ class PyODMixture(BaseDetector):
         self : object
             The fitted detector.
         """
+        if not isinstance(self.contamination, float | int) and not hasattr(self.contamination, "fit"):
+            raise ValueError(
+                "contamination must be a float above 0, at most 0.5, or a threshold of PyThresh, "
+                f"got {one_line(self.contamination)}"
+            )
         rows = check_array(X)
         self._set_n_classes(y)
         begun = GaussianMixture("auto", random_state=self.random_state) if self.estimator is None else copy_of(self.estimator)

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from headwater.core.batch import Batch
+import numpy as np
+
+from headwater.core.batch import Batch, SparseRows
+from headwater.core.gapped_rows import GappedRows
 from headwater.core.plan import Plan
 from headwater.core.policy import Policy
 from headwater.core.state import Stream
@@ -34,6 +37,25 @@ class MarkPolicy(Policy):
 
 
 def scores_with_marks(stream: Stream, batch: Batch, scores: Array) -> Array:
-    """Return the anomaly scores of rows, moved by the marks of a stream if it has any."""
+    """Return the anomaly scores of rows, moved by the marks of a stream if it has any; NaN for rows that say nothing."""
     marks: Marks | None = stream.records.get(MARKS)
-    return scores if marks is None else marks.moved(cast(Any, stream.model).family.profile(batch.X), scores)
+    moved = scores if marks is None else marks.moved(cast(Any, stream.model).family.profile(batch.X), scores)
+    return scores_of_values(batch, moved, scores)
+
+
+def scores_of_values(batch: Batch, scores: Array, densities: Array) -> Array:
+    """Return scores, NaN for rows without a value, and for rows with gaps whose density is that of no value."""
+    if isinstance(batch.X, SparseRows):
+        return scores
+    if isinstance(batch.X, GappedRows):
+        gaps = np.flatnonzero(batch.X.missing.any(axis=1))
+        values: Array = batch.X.values[gaps]
+    else:
+        gaps = np.flatnonzero(np.isnan(np.asarray(batch.X).sum(axis=1)))
+        values = np.asarray(batch.X)[gaps]
+    silent = gaps[np.isnan(values).all(axis=1) | (densities[gaps] == 0.0)]
+    if not len(silent):
+        return scores
+    scores = np.array(scores)
+    scores[silent] = np.nan
+    return scores

@@ -31,6 +31,7 @@ class RateCounts:
 
     def __init__(self, model: StreamingEstimator) -> None:
         self.model: AnomalyDecisions | None = None
+        self.ties = np.random.RandomState(0)  # broken in the order of all rows, whatever the chunks
         self.counts, self.rows, self.known = np.zeros(len(RATES), dtype=np.int64), 0, 0.0
         if model._traits.chained or not hasattr(model, "anomaly_pvalue"):
             return
@@ -46,7 +47,7 @@ class RateCounts:
             return
         assert self.model is not None
         asked = {name: value for name, value in given.items() if name != "key"}
-        pvalues: NDArray[np.float64] = self.model.anomaly_pvalue(**asked)  # type: ignore[arg-type]
+        pvalues: NDArray[np.float64] = self.model.anomaly_pvalue(**asked, random_state=self.ties)
         pvalues = pvalues[~np.isnan(pvalues)]
         self.rows += len(pvalues)
         self.counts += [int(np.sum(pvalues <= rate)) for rate in RATES]

@@ -21,10 +21,11 @@ NO_TARGET = "only with the target, whose density is the score"
 
 @dataclass(frozen=True)
 class Judge:
-    """Rows are odd whose p-value is at most `rate`."""
+    """Rows are odd whose p-value is at most `rate`; `ties` between them are broken in the order of all rows."""
 
     model: StreamingEstimator
     rate: float
+    ties: np.random.RandomState
 
     def rate_warning(self) -> str:
         """Return a sentence if the rate is too small for the number of scores, or an empty text."""
@@ -39,7 +40,7 @@ class Judge:
 
         if not len(chunk):
             return {"anomaly_score": np.empty(0), "pvalue": np.empty(0), "odd": np.empty(0, dtype=bool)}
-        scores, pvalues = (_ask(self.model, name, chunk) for name in ("anomaly_score", "anomaly_pvalue"))
+        scores, pvalues = _ask(self.model, "anomaly_score", chunk), _ask(self.model, "anomaly_pvalue", chunk, self.ties)
         return {"anomaly_score": scores, "pvalue": pvalues, "odd": np.asarray(pvalues <= self.rate)}
 
     def at_discovery_rate(self, level: float, chunks: Iterable[Chunk]) -> Judge:
@@ -48,21 +49,24 @@ class Judge:
 
         from headwater.policies.testing import benjamini_hochberg
 
-        pvalues = [_ask(self.model, "anomaly_pvalue", chunk) for chunk in chunks if len(chunk)]
+        ties = np.random.RandomState(0)
+        pvalues = [_ask(self.model, "anomaly_pvalue", chunk, ties) for chunk in chunks if len(chunk)]
         known = np.concatenate(pvalues) if pvalues else np.empty(0)
         odd = benjamini_hochberg(known, level)
-        return replace(self, rate=float(known[odd].max()) if odd.any() else -1.0)
+        return replace(self, rate=float(known[odd].max()) if odd.any() else -1.0, ties=np.random.RandomState(0))
 
 
 def find_judge(model: StreamingEstimator, rate: float) -> Judge | None:
     """Return the judge of a model that knows how odd the rows were that it has learned; None of others, and of sequences."""
+    import numpy as np
+
     if type(model)._traits.chained or not hasattr(model, "anomaly_pvalue"):
         return None
     try:
         model._score_sketch()
     except ValueError:
         return None
-    return Judge(model, rate)
+    return Judge(model, rate, np.random.RandomState(0))
 
 
 def refuse_discovery_rate(model: StreamingEstimator) -> None:
@@ -71,7 +75,7 @@ def refuse_discovery_rate(model: StreamingEstimator) -> None:
         raise usage_error("--fdr needs the scores of rows that were learned, which this model has not kept: use --rate")
 
 
-def _ask(model: StreamingEstimator, name: str, chunk: Chunk) -> NDArray[np.float64]:
+def _ask(model: StreamingEstimator, name: str, chunk: Chunk, ties: np.random.RandomState | None = None) -> NDArray[np.float64]:
     """Return what a method of the model says of the rows of a chunk."""
     import numpy as np
 
@@ -80,4 +84,5 @@ def _ask(model: StreamingEstimator, name: str, chunk: Chunk) -> NDArray[np.float
     method = getattr(model, name)
     taken = signature(method).parameters
     given = {name: chunk[name] for name in chunk.keys() if name in taken}  # noqa: SIM118
+    given |= {} if ties is None else {"random_state": ties}
     return np.asarray(method(**given), dtype=np.float64)
