@@ -412,6 +412,7 @@ GROUPED_CHAINS = [
     for kind, algorithm, options in (
         ("diag", "auto", {}), ("full", "em", {}), ("diag", hw.OnlineEM(batch_size=40), {}), ("spherical", "vb", {}),
         ("diag", hw.OnlineVB(batch_size=40), {}), ("full", hw.OnlineEM(batch_size=40), {"half_life": 80.0}),
+        ("tied", hw.OnlineEM(batch_size=40), {}), ("tied", "vb", {}),
     )
 ]  # fmt: skip
 LASTING_CHAINS = [

@@ -6,6 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 import headwater as hw
+from headwater.families.gaussian import Gaussian
+from headwater.families.gaussian_records import GaussianPrior
+from headwater.families.tied_groups import TiedGroups
 
 LENGTHS = [150, 1, 49, 100]
 START, STEPS = np.array([0.6, 0.4]), np.array([[0.9, 0.1], [0.2, 0.8]])
@@ -15,6 +18,7 @@ COVARS = {
     "diag": np.array([[[1.0, 0.5], [0.7, 1.0]], [[1.0, 1.0], [2.0, 0.3]]]),
     "spherical": np.array([[1.0, 0.6], [0.8, 1.5]]),
     "full": np.tile(np.array([[1.0, 0.3], [0.3, 0.8]]), (2, 2, 1, 1)),
+    "tied": np.array([[[1.0, 0.3], [0.3, 0.8]], [[0.6, -0.2], [-0.2, 1.4]]]),
 }
 
 
@@ -35,7 +39,7 @@ def by_hand(kind=hw.GMMHMM, covariance_type="diag", **options):
     return model
 
 
-@pytest.mark.parametrize("kind", ["diag", "full", "spherical"])
+@pytest.mark.parametrize("kind", COVARS)
 def test_answers_are_those_of_hmmlearn(kind):
     peer_kind = pytest.importorskip("hmmlearn.hmm").GMMHMM
     X = grouped_stream(300, 3)
@@ -59,6 +63,56 @@ def test_a_pass_of_em_is_that_of_plain_loops():
     model.fit(X)
     assert_allclose(model.weights_, rows / rows.sum(axis=1, keepdims=True), rtol=1e-8)
     assert_allclose(model.means_, np.einsum("nkm,nd->kmd", shares, X) / rows[:, :, None], rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["tied", "full"])
+def test_passes_of_em_end_where_those_of_hmmlearn_do(kind):
+    """On the way they differ: hmmlearn measures covariances about the means of the pass before."""
+    peer_kind = pytest.importorskip("hmmlearn.hmm").GMMHMM
+    X = grouped_stream(300, 8)
+    for passes, names in ((1, ("weights_", "means_")), (300, ("weights_", "means_", "covars_"))):
+        ours = by_hand(covariance_type=kind, algorithm="em", n_iter=passes, tol=0.0, min_covar=0.0).fit(X, lengths=LENGTHS)
+        peer = by_hand(peer_kind, kind, n_iter=passes, tol=-np.inf).fit(X, LENGTHS)
+        for name in (*names, "transmat_", "startprob_"):
+            assert_allclose(getattr(ours, name), getattr(peer, name), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "em", "vb", "online-vb"])
+def test_a_state_has_one_tied_covariance(algorithm, tmp_path):
+    rng = np.random.default_rng(9)
+    states = np.arange(4000) // 50 % 2
+    roots = np.linalg.cholesky(COVARS["tied"])
+    X = MEANS[states, rng.integers(2, size=4000)] + np.einsum("nij,nj->ni", roots[states], rng.normal(size=(4000, 2)))
+    model = hw.GMMHMM(2, n_mix=2, covariance_type="tied", algorithm=algorithm, random_state=0).fit(X)
+    order = np.argsort(model.means_[:, :, 0].sum(axis=1))
+    assert model.covars_.shape == (2, 2, 2)
+    assert_allclose(model.covars_[order], COVARS["tied"], atol=0.12)
+    model.save(tmp_path / "model.hw")
+    assert_array_equal(hw.load(tmp_path / "model.hw").covars_, model.covars_)
+    assert "covariance_type='tied'" in repr(model) and model.bic(X) < hw.GMMHMM(2, random_state=0).fit(X).bic(X)
+
+
+@pytest.mark.parametrize("name", ["mode", "mean", "expect_log"])
+def test_a_tied_readout_is_that_of_each_group_alone(name):
+    rng = np.random.default_rng(10)
+    family = TiedGroups.of(4, 2, 1e-6)
+    shares = rng.dirichlet(np.ones(4), 300)
+    rows = rng.normal(size=(300, 2)) + 3.0 * shares[:, :2]
+    prior = GaussianPrior(np.zeros(2), np.ones(2), 0.5, 6.0, np.array([[2.0, 0.4], [0.4, 1.0]]), 0.0)
+    plain = Gaussian(4, "full")
+    totals = plain.collect(plain.blank_parameters(np.zeros(2)), rows, shares)
+    found, known = family.readout(name, prior, totals), family.belief(prior, totals)
+    for group in (slice(0, 2), slice(2, 4)):
+        counts, sums = shares[:, group].sum(axis=0), shares[:, group].T @ rows
+        means = (0.5 * prior.mean + sums) / (0.5 + counts)[:, None]
+        apart = rows[:, None] - means
+        scale = prior.scale + np.einsum("nk,nki,nkj->ij", shares[:, group], apart, apart)
+        scale = scale + 0.5 * np.einsum("ki,kj->ij", means - prior.mean, means - prior.mean)
+        rate = counts.sum() + 6.0 - (1.0 if name == "mode" else 0.0)  # d + 1 - 2 members beyond the mode
+        assert_allclose(family.means(found)[group], means, rtol=1e-10)
+        assert_allclose(family.covariances(found)[group], np.tile(scale / rate, (2, 1, 1)), rtol=1e-9)
+        assert_allclose(known.scale[group], np.tile(scale, (2, 1, 1)), rtol=1e-9)
+    assert family.n_parameters(2) == 4 * 2 + 2 * 3
 
 
 @pytest.mark.parametrize("algorithm", ["auto", hw.OnlineEM(batch_size=100), "online-vb"])
@@ -113,6 +167,10 @@ def test_sentences():
     with pytest.raises(ValueError, match="params must name all of 'mcw', which are learned together"):
         hw.GMMHMM(2, n_mix=2, params="stm").fit(grouped_stream(50))
     with pytest.raises(ValueError, match="covariance_type"):
-        hw.GMMHMM(2, n_mix=2, covariance_type="tied").fit(grouped_stream(50))
+        hw.GMMHMM(2, n_mix=2, covariance_type="same").fit(grouped_stream(50))
+    with pytest.raises(ValueError, match="covars_ must have"):
+        hw.GMMHMM(2, n_mix=2, covariance_type="tied").covars_ = COVARS["full"]
+    with pytest.raises(ValueError, match="covars_ must be symmetric and positive definite"):
+        hw.GMMHMM(2, n_mix=2, covariance_type="tied").covars_ = -COVARS["tied"]
     with pytest.raises(ValueError, match="lengths must add up to the 50 rows of X, got 40"):
         model.fit(grouped_stream(50), lengths=[40])

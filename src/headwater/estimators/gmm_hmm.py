@@ -19,6 +19,7 @@ from headwater.estimators.chains import check_numbers, check_probabilities
 from headwater.estimators.family_hmm import FamilyHMM
 from headwater.families.gaussian import Gaussian
 from headwater.families.grouped import Grouped
+from headwater.families.tied_groups import TiedGroups
 from headwater.models.chain_records import ChainParameters
 from headwater.models.forecasting import FamilyRows, RowForecast
 from headwater.models.grouped_forecast import GroupedRows
@@ -39,8 +40,8 @@ class GMMHMM(FamilyHMM):
         `race_`).
     n_mix : int, default=1
         Number of Gaussians of each state.
-    covariance_type : {'diag', 'full', 'spherical'}, default='diag'
-        Covariance of every Gaussian.
+    covariance_type : {'diag', 'full', 'tied', 'spherical'}, default='diag'
+        Covariance of every Gaussian; 'tied' is a full one for all Gaussians of a state.
     min_covar : float, default=1e-6
         Added to the variances.
     weights_prior : float, default=1.0
@@ -94,7 +95,7 @@ class GMMHMM(FamilyHMM):
     means_ : ndarray of shape (n_components, n_mix, n_features)
         Their means.
     covars_ : ndarray of shape (n_components, n_mix), (n_components, n_mix, n_features) or (..., n_features, n_features)
-        Their covariances: 'spherical', 'diag' or 'full'.
+        Their covariances: 'spherical', 'diag' or 'full'; (n_components, n_features, n_features) if 'tied'.
     n_features_in_, n_samples_seen_ : int
         Columns, and rows learned from.
     monitor_ : Monitor
@@ -115,7 +116,7 @@ class GMMHMM(FamilyHMM):
     _parameter_constraints: ClassVar[dict[str, list[object]]] = {
         **FamilyHMM._parameter_constraints,
         "n_mix": [Interval(numbers.Integral, 1, None, closed="left")],
-        "covariance_type": [StrOptions({"full", "diag", "spherical"})],
+        "covariance_type": [StrOptions({"full", "tied", "diag", "spherical"})],
         "min_covar": [Interval(numbers.Real, 0.0, None, closed="left")],
         "weights_prior": [POSITIVE],
     }
@@ -181,8 +182,10 @@ class GMMHMM(FamilyHMM):
         self.weights_prior = weights_prior
 
     def _family(self, width: int) -> Grouped:
-        inner = Gaussian(self.n_components, self.covariance_type, float(self.min_covar))
-        return Grouped.of(self.n_components, int(self.n_mix), inner, float(self.weights_prior))
+        floor, size = float(self.min_covar), int(self.n_mix)
+        tied = self.covariance_type == "tied"
+        inner = TiedGroups.of(size, size, floor) if tied else Gaussian(size, self.covariance_type, floor)
+        return Grouped.of(self.n_components, size, inner, float(self.weights_prior))
 
     # What was learned
 
@@ -229,15 +232,17 @@ class GMMHMM(FamilyHMM):
         if not self._has_state():
             self._parameters_seen("covars_")
             return self._given["covars_"]
-        return self._by_state(self._grouped.inner.covariances(self._emissions.inner))
+        covars = self._by_state(self._grouped.inner.covariances(self._emissions.inner))
+        return covars[:, 0].copy() if self.covariance_type == "tied" else covars
 
     @covars_.setter
     @learns
     def covars_(self, value: Values) -> None:
         k, size, kind = self._given_number(), int(self.n_mix), self.covariance_type
-        shape = {"full": (k, size, -1, -1), "diag": (k, size, -1), "spherical": (k, size)}[kind]
+        shape = {"full": (k, size, -1, -1), "tied": (k, -1, -1), "diag": (k, size, -1), "spherical": (k, size)}[kind]
         given = check_numbers(value, shape, "covars_")
-        compact_covariances(given.reshape(k * size, *given.shape[2:]), k * size, kind)  # or a refusal
+        flat = given if kind == "tied" else given.reshape(k * size, *given.shape[2:])
+        compact_covariances(flat, len(flat), "full" if kind == "tied" else kind)  # or a refusal
         self._give("covars_", given)
 
     def _moments(self) -> tuple[Array, Array]:
@@ -273,12 +278,16 @@ class GMMHMM(FamilyHMM):
         k, size = int(self.n_components), int(self.n_mix)
         if name == "weights_":
             return k, size
-        more = {"full": (width, width), "diag": (width,), "spherical": ()}[self.covariance_type]
-        return (k, size, width) if name == "means_" else (k, size, *more)
+        if name == "means_":
+            return k, size, width
+        shapes = {"full": (k, size, width, width), "tied": (k, width, width), "diag": (k, size, width), "spherical": (k, size)}
+        return shapes[self.covariance_type]
 
     def _emissions_given(self, letters: str, width: int) -> dict[str, Array]:
         found = super()._emissions_given(letters, width)
-        if "factor" in found:
+        if "factor" in found and self.covariance_type == "tied":
+            found["factor"] = np.repeat(factor_of(found["factor"], "full")[:, None], int(self.n_mix), axis=1)
+        elif "factor" in found:
             flat = found["factor"].reshape(-1, *found["factor"].shape[2:])
             found["factor"] = factor_of(flat, self.covariance_type).reshape(found["factor"].shape)
         return found
