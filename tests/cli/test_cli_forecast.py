@@ -70,4 +70,6 @@ def test_mistakes_are_one_sentence(run):
         ("--steps", "m.hw", "--steps", "0"),
     ):
         assert said in run("forecast", *arguments, code=2).err
-    assert "key must be that of an open sequence, got 'x'" in run("forecast", "m.hw", "--of", "x", code=1).err
+    assert "--of must name an open sequence, got x; none has a name" in run("forecast", "m.hw", "--of", "x", code=1).err
+    run("fit", "hmm", "rows.csv", "-k", "2", "--key", "machine", "--algorithm", "online-em", "-o", "keyed.hw")
+    assert "got x; open are a, b" in run("forecast", "keyed.hw", "--of", "x", code=1).err

@@ -43,7 +43,15 @@ def test_groups_and_windows_are_written_the_oddest_first(run):
     assert len(run("groups", "m.hw", "new.csv", "--window", "300").out.splitlines()) == 4
 
 
-def test_what_cannot_be_judged_is_refused_in_a_sentence(run):
+def test_what_cannot_be_judged_is_refused_in_a_sentence(run, place):
     assert "give --by COLUMN, --window ROWS, or both" in run("groups", "m.hw", "new.csv", code=2).err
     assert "--by names 'x', which new.csv does not have" in run("groups", "m.hw", "new.csv", "--by", "x", code=1).err
     assert "leave out --shuffle" in run("groups", "m.hw", "new.csv", "--by", "host", "--shuffle", "5", code=2).err
+    (place / "gap.csv").write_text("host,a,b\nu,1.0,2.0\n,1.0,2.0\n")
+    told = run("groups", "m.hw", "gap.csv", "--by", "host", code=1).err
+    assert "column 'host' must name the group of each row, got nothing (first in row 1)" in told
+
+
+def test_a_window_may_be_longer_than_any_number_of_rows(run):
+    one, other = (run("groups", "m.hw", "new.csv", "--window", rows).out for rows in ("900", str(10**30)))
+    assert one == other and len(one.splitlines()) == 2

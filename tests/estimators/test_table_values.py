@@ -264,3 +264,14 @@ def test_frames_that_cannot_be_read_are_refused_by_models_of_tables():
         hw.MixedMixture(1, warm_up=60).partial_fit(pd.concat([frame, frame[["a"]]], axis=1))
     with pytest.raises(TypeError, match="X is a polars LazyFrame, which holds no rows yet"):
         hw.MixedMixture(1, warm_up=60).partial_fit(pl.from_pandas(frame).lazy())
+
+
+@pytest.mark.parametrize("make", [hw.MixedMixture, hw.MixedHMM])
+def test_whole_numbers_that_no_float_holds_are_rounded_and_ids_left_out(make):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"id": np.arange(200) + 2**60, "hash": rng.integers(2**62, size=200), "a": rng.normal(size=200)})
+    for table in (frame, pl.from_pandas(frame)):
+        with pytest.warns(UserWarning, match="column 'id' is left out, since it numbers the rows"):
+            model = make(1, random_state=0).fit(table)
+        assert model.columns_ == {"id": "ignore", "hash": "gaussian", "a": "gaussian"}
+        assert np.isfinite(model.score(table))

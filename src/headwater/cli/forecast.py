@@ -85,7 +85,12 @@ def forecast(
 
 def _find_key(opened: list[object], name: str) -> object:
     """Return the key of an open sequence that is written like this: a name, or a number."""
-    return next((key for key in opened if str(key) == name), name)
+    keys = [key for key in opened if key is not None]
+    found = next((key for key in keys if str(key) == name), None)
+    if found is None:
+        some = ", ".join(map(str, keys[:5])) + (" ..." if len(keys) > 5 else "")
+        raise ValueError(f"--of must name an open sequence, got {name}; {f'open are {some}' if keys else 'none has a name'}")
+    return found
 
 
 def _path_columns(found: Forecast, paths: int) -> dict[str, object]:

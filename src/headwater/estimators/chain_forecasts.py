@@ -74,7 +74,8 @@ class ChainForecasts(ChainPositions):
         """Parameters, and the law of the next state; a key that names no open sequence is refused."""
         key, opened = check_key(key), self.__dict__.get("_open", {})
         if X is None and key is not None and key not in opened:
-            some = ", ".join(map(repr, list(opened)[:5])) + (" ..." if len(opened) > 5 else "")
+            named = [one for one in opened if one is not None]
+            some = ", ".join(map(repr, named[:5])) + (" ..." if len(named) > 5 else "")
             raise ValueError(f"key must be that of an open sequence, got {key!r}; open are: {some or 'none'}")
         return self._next_states(key, X)
 

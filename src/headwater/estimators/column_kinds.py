@@ -8,8 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+import numpy as np
 import pyarrow as pa
 
+from headwater.core.statistics import Array
 from headwater.estimators.codebook import as_arrow
 from headwater.estimators.row_numbers import LEAST_ROWS, numbers_rows, rises
 from headwater.io.read_errors import column_phrase, quote_names
@@ -105,12 +107,20 @@ def _guess(column: pa.Array, capacity: int) -> tuple[str, str]:
         return CATEGORICAL, ""
     if distinct == 1 and len(values) > 1:
         return IGNORED, "the first rows have one value there"
-    found = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    found = _numbers_of(values, kind)
     if numbers_rows(found):
         return IGNORED, "it numbers the rows"
     if rises(found):
         return IGNORED, "it holds whole numbers that only rise, as ids and times do"
     return GAUSSIAN, ""
+
+
+def _numbers_of(values: pa.Array, kind: pa.DataType) -> Array:
+    """The numbers of a column; whole ones less the smallest, so that long ids differ as floats, too."""
+    if not pa.types.is_integer(kind):
+        return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+    whole = values.to_numpy(zero_copy_only=False)
+    return np.asarray((whole.astype(np.uint64) - whole.min().astype(np.uint64)).astype(np.float64))  # exact modulo 2^64
 
 
 def _is_date(value: pa.Scalar) -> bool:

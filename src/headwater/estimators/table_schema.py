@@ -228,18 +228,18 @@ def _numbers(column: object, name: str, wanted: str) -> Array:
     try:
         if isinstance(column, pa.Array | pa.ChunkedArray):
             values = (
-                column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+                column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
                 if isinstance(column, pa.Array)
-                else (column.cast(pa.float64()).to_numpy())
+                else (column.cast(pa.float64(), safe=False).to_numpy())
             )
         elif hasattr(column, "to_numpy") and not isinstance(column, np.ndarray):
-            values = as_arrow(column, repr(name)).cast(pa.float64()).to_numpy(zero_copy_only=False)
+            values = as_arrow(column, repr(name)).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         else:
             values = np.asarray(column)
             if values.dtype.kind == "c":
                 raise TypeError(f"Complex data not supported, got {values.dtype}")
             if values.dtype.kind in "OUS":
-                values = pa.array(values, from_pandas=True).cast(pa.float64()).to_numpy(zero_copy_only=False)
+                values = pa.array(values, from_pandas=True).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         found = np.asarray(values, dtype=np.float64)
     except OverflowError as error:
         raise ValueError(f"column {name!r} contains a whole number too large for float64") from error

@@ -48,7 +48,7 @@ def judge_groups(
     code = codes[order]
     sizes = np.bincount(code, minlength=len(names))
     place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    part = place // window if window else np.zeros(len(order), dtype=np.int64)
+    part = place // min(window, len(order) + 1) if window else np.zeros(len(order), dtype=np.int64)
     begins = np.flatnonzero(np.r_[True, (code[1:] != code[:-1]) | (part[1:] != part[:-1])]) if len(order) else np.empty(0, int)
     rows = np.diff(np.r_[begins, len(order)]).astype(np.float64)
     score, shake = scores[order], uniforms[order]

@@ -17,6 +17,7 @@ from headwater.cli.support.output_files import check_output
 from headwater.cli.support.progress import print_left_out, progress_bar, share_of_bytes_read
 from headwater.cli.support.score_judge import find_judge
 from headwater.cli.support.tables import format_for, table_writer
+from headwater.core.chunk import Chunk
 from headwater.core.values import AnyArray
 from headwater.estimators.anomaly_groups import checked_groups
 from headwater.policies.group_testing import judge_groups
@@ -48,7 +49,7 @@ def write_groups(
                 scores.append(cast(AnyArray, found["anomaly_score"]))
                 pvalues.append(cast(AnyArray, found["pvalue"]))
                 if by is not None:
-                    named.append(np.array([str(one) for one in chunk.kept[by]], dtype=object))
+                    named.append(_names_in(chunk, by))
                 watch(chunk.start + len(chunk), share=share_of_bytes_read(stream))
     score, pvalue = np.concatenate(scores), np.concatenate(pvalues)
     groups = None if by is None else checked_groups(np.concatenate(named), len(score))
@@ -60,3 +61,12 @@ def write_groups(
     if table.output is not None:
         said = {"output": str(table.output), "rows": len(score), "lines": len(lines["rows"])}
         print_json(said) if messages.json else print_message(f"note: {len(lines['rows']):,} lines, of {len(score):,} rows")
+
+
+def _names_in(chunk: Chunk, column: str) -> AnyArray:
+    """Return the group of each row of a chunk, or refuse a row that names none."""
+    names = chunk.kept[column].to_pylist()
+    lost = next((at for at, name in enumerate(names) if name is None or name != name), None)
+    if lost is not None:
+        raise ValueError(f"column {column!r} must name the group of each row, got nothing (first in row {chunk.start + lost})")
+    return np.array([str(name) for name in names], dtype=object)
