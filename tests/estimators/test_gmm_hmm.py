@@ -77,6 +77,65 @@ def test_passes_of_em_end_where_those_of_hmmlearn_do(kind):
             assert_allclose(getattr(ours, name), getattr(peer, name), rtol=1e-6, atol=1e-6)
 
 
+PRIORS = {
+    "full": {"covars_prior": np.array([[20.0, 4.0], [4.0, 30.0]]), "covars_weight": 12.0},
+    "tied": {"covars_prior": np.array([[20.0, 4.0], [4.0, 30.0]]), "covars_weight": 12.0},
+    "diag": {"covars_prior": 8.0, "covars_weight": 15.0},
+    "spherical": {"covars_prior": 8.0, "covars_weight": 15.0},
+}
+
+
+@pytest.mark.parametrize("parts", ["both", *(pytest.param(one, marks=pytest.mark.slow) for one in ("means", "covars"))])
+@pytest.mark.parametrize("kind", PRIORS)
+def test_priors_are_those_of_hmmlearn(kind, parts):
+    peer_kind = pytest.importorskip("hmmlearn.hmm").GMMHMM
+    priors = {"means_prior": 2.0, "means_weight": 25.0, "weights_prior": 6.0}
+    if kind == "spherical":
+        priors |= PRIORS[kind]  # hmmlearn's default is not flat
+    priors = {"means": priors, "covars": PRIORS[kind], "both": priors | PRIORS[kind]}[parts]
+    X = grouped_stream(300, 8)
+    ours = by_hand(covariance_type=kind, algorithm="em", n_iter=300, tol=0.0, min_covar=0.0, **priors).fit(X, lengths=LENGTHS)
+    peer = by_hand(peer_kind, kind, n_iter=300, tol=-np.inf, **priors).fit(X, LENGTHS)
+    for name in ("weights_", "means_", "covars_", "transmat_"):
+        assert_allclose(getattr(ours, name), getattr(peer, name), rtol=1e-5, atol=1e-5)
+    history = np.array(ours.monitor_.history)
+    assert (np.diff(history) > -1e-6 * np.abs(history[:-1])).all()
+
+
+@pytest.mark.parametrize("kind", PRIORS)
+def test_priors_hold_in_streams_merges_and_files(kind, tmp_path):
+    strong = {"means_prior": [50.0, -50.0], "means_weight": 1e7, **PRIORS[kind]}
+    model = hw.GMMHMM(2, n_mix=2, covariance_type=kind, warm_up=300, random_state=0, **strong)
+    model.partial_fit(grouped_stream(600, 1))
+    assert_allclose(model.means_, np.tile([50.0, -50.0], (2, 2, 1)), rtol=1e-3)
+    merged = hw.merge([model.branch().partial_fit(grouped_stream(100, seed)) for seed in (2, 3)])
+    merged.save(tmp_path / "model.hw")
+    assert_array_equal(hw.load(tmp_path / "model.hw").covars_, merged.covars_)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "sentence"),
+    [
+        (
+            "diag",
+            {"means_prior": [1.0, 2.0, 3.0], "means_weight": 1.0},
+            "means_prior must be a number, or one for each of the 2",
+        ),
+        ("diag", {"means_weight": -1.0}, "means_weight"),
+        ("full", {"covars_prior": 3.0}, r"covars_prior must have shape \(2, 2\) where covariances are matrices, got \(\)"),
+        ("tied", {"covars_prior": -np.eye(2)}, "covars_prior must be symmetric and positive definite"),
+        ("full", {"covars_weight": -5.0}, "covars_weight must be a number greater than -5, got -5.0"),
+        ("diag", {"covars_prior": -2.0}, "covars_prior must be a number greater than -2, got -2.0"),
+        ("diag", {"covars_weight": 0.0}, "covars_weight must be positive for covariance_type 'diag', got 0"),
+        ("spherical", {"covars_weight": [1.0, 2.0]}, "covars_weight must be one number for covariance_type 'spherical'"),
+        ("diag", {"covars_weight": "much"}, "covars_weight"),
+    ],
+)
+def test_priors_that_are_none_are_refused(kind, given, sentence):
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        hw.GMMHMM(2, n_mix=2, covariance_type=kind, **given).fit(grouped_stream(50))
+
+
 @pytest.mark.parametrize("algorithm", ["auto", "em", "vb", "online-vb"])
 def test_a_state_has_one_tied_covariance(algorithm, tmp_path):
     rng = np.random.default_rng(9)
@@ -95,7 +154,7 @@ def test_a_state_has_one_tied_covariance(algorithm, tmp_path):
 @pytest.mark.parametrize("name", ["mode", "mean", "expect_log"])
 def test_a_tied_readout_is_that_of_each_group_alone(name):
     rng = np.random.default_rng(10)
-    family = TiedGroups.of(4, 2, 1e-6)
+    family = TiedGroups(4, "full", group=2)
     shares = rng.dirichlet(np.ones(4), 300)
     rows = rng.normal(size=(300, 2)) + 3.0 * shares[:, :2]
     prior = GaussianPrior(np.zeros(2), np.ones(2), 0.5, 6.0, np.array([[2.0, 0.4], [0.4, 1.0]]), 0.0)

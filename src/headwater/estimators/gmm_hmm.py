@@ -16,6 +16,7 @@ from headwater.core.values import RandomState, Values
 from headwater.estimators.calls import learns, reads
 from headwater.estimators.chain_covariances import compact_covariances, factor_of
 from headwater.estimators.chains import check_numbers, check_probabilities
+from headwater.estimators.covariance_priors import gaussian_hyperparameters
 from headwater.estimators.family_hmm import FamilyHMM
 from headwater.families.gaussian import Gaussian
 from headwater.families.grouped import Grouped
@@ -24,6 +25,7 @@ from headwater.models.chain_records import ChainParameters
 from headwater.models.forecasting import FamilyRows, RowForecast
 from headwater.models.grouped_forecast import GroupedRows
 
+PRIORS = ("weights_prior", "means_prior", "means_weight", "covars_prior", "covars_weight")
 POSITIVE = Interval(numbers.Real, 0.0, None, closed="neither")
 
 
@@ -46,6 +48,12 @@ class GMMHMM(FamilyHMM):
         Added to the variances.
     weights_prior : float, default=1.0
         Dirichlet parameter of the weights of each state; 1 is flat.
+    means_prior, means_weight : float or array-like, and float, default=0.0
+        The Normal prior of every mean: a mean, one number or one for each column, and how many rows it counts as.
+    covars_prior, covars_weight : float or array-like, optional
+        The prior of every covariance, as hmmlearn has it: scale (n_features, n_features) and degrees of freedom of an inverse
+        Wishart law for 'full' and 'tied', shape and scale of an inverse Gamma law for 'diag' and 'spherical'. By default flat
+        for passes of EM; in a stream what is not given is found on the rows of the warm-up.
     startprob_prior, transmat_prior : float or array-like, optional
         Dirichlet parameters of the first state and of the transitions; 1 is flat. By default flat for passes of EM, and a
         tenth of a count in a stream.
@@ -119,13 +127,17 @@ class GMMHMM(FamilyHMM):
         "covariance_type": [StrOptions({"full", "tied", "diag", "spherical"})],
         "min_covar": [Interval(numbers.Real, 0.0, None, closed="left")],
         "weights_prior": [POSITIVE],
+        "means_prior": [numbers.Real, "array-like"],
+        "means_weight": [Interval(numbers.Real, 0.0, None, closed="left")],
+        "covars_prior": [None, numbers.Real, "array-like"],
+        "covars_weight": [None, numbers.Real, "array-like"],
     }
     _traits = replace(
         FamilyHMM._traits,
         shape_parameters=(*FamilyHMM._traits.shape_parameters, "n_mix", "covariance_type"),
-        prior_parameters=(*FamilyHMM._traits.prior_parameters, "weights_prior"),
+        prior_parameters=(*FamilyHMM._traits.prior_parameters, *PRIORS),
         floor_parameters=("min_covar",),
-        merge_parameters=(*FamilyHMM._traits.merge_parameters, "n_mix", "covariance_type", "min_covar", "weights_prior"),
+        merge_parameters=(*FamilyHMM._traits.merge_parameters, "n_mix", "covariance_type", "min_covar", *PRIORS),
         answers=("startprob_", "transmat_", "weights_", "means_", "covars_"),
     )
     _letters = "stmcw"
@@ -140,6 +152,10 @@ class GMMHMM(FamilyHMM):
         covariance_type: str = "diag",
         min_covar: float = 1e-6,
         weights_prior: float = 1.0,
+        means_prior: Values = 0.0,
+        means_weight: float = 0.0,
+        covars_prior: Values = None,
+        covars_weight: Values = None,
         startprob_prior: Values = None,
         transmat_prior: Values = None,
         decoder: str = "viterbi",
@@ -180,11 +196,18 @@ class GMMHMM(FamilyHMM):
         self.covariance_type = covariance_type
         self.min_covar = min_covar
         self.weights_prior = weights_prior
+        self.means_prior = means_prior
+        self.means_weight = means_weight
+        self.covars_prior = covars_prior
+        self.covars_weight = covars_weight
 
     def _family(self, width: int) -> Grouped:
-        floor, size = float(self.min_covar), int(self.n_mix)
-        tied = self.covariance_type == "tied"
-        inner = TiedGroups.of(size, size, floor) if tied else Gaussian(size, self.covariance_type, floor)
+        kind, floor, size = self.covariance_type, float(self.min_covar), int(self.n_mix)
+        prior = gaussian_hyperparameters(
+            kind, width, (self.means_prior, self.means_weight), (self.covars_prior, self.covars_weight)
+        )
+        tied = kind == "tied"
+        inner = TiedGroups(size, "full", floor, *prior, group=size) if tied else Gaussian(size, kind, floor, *prior)
         return Grouped.of(self.n_components, size, inner, float(self.weights_prior))
 
     # What was learned

@@ -43,6 +43,16 @@ def flat_prior(family: Gaussian, origin: Array) -> GaussianPrior:
     return GaussianPrior(origin, np.zeros(width), 0.0, shift, scale, float(family.reg_covar))
 
 
+def given_prior(family: Gaussian, prior: GaussianPrior) -> GaussianPrior:
+    """Return the prior with only the parts that the user gave: without the others its mode is maximum likelihood."""
+    flat = family.flat_prior(prior.origin)
+    if family.mean_precision_prior is not None:
+        flat = replace(flat, mean=prior.mean, mean_precision=prior.mean_precision)
+    if family.degrees_of_freedom_prior is not None:
+        flat = replace(flat, dof=prior.dof)
+    return flat if family.covariance_prior is None else replace(flat, scale=prior.scale)
+
+
 def settle_prior(family: Gaussian, geometry: Geometry, batch: Batch, responsibilities: Array) -> GaussianPrior:
     """The user's prior, completed by the covariance within the seeded groups, counted as d + 2 rows."""
     origin, spread = geometry.origin, geometry.spread

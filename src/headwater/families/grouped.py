@@ -22,6 +22,7 @@ from headwater.core.values import Index, Matrix, Values
 from headwater.families.components import sum_rows
 from headwater.families.family import Family
 from headwater.families.gaussian import Gaussian
+from headwater.families.gaussian_prior import given_prior
 from headwater.families.gaussian_records import GaussianParameters, GaussianPrior, GaussianStatistics
 from headwater.families.geometry import Geometry
 from headwater.families.product import ProductStatistics
@@ -100,6 +101,9 @@ class Grouped(Family[GroupedPrior, ProductStatistics, GroupedParameters]):
 
     def flatten_prior(self, prior: GroupedPrior) -> GroupedPrior:
         return replace(prior, inner=self.inner.flatten_prior(prior.inner))
+
+    def flatten_parts(self, prior: GroupedPrior) -> GroupedPrior:
+        return replace(prior, inner=given_prior(self.inner, prior.inner))
 
     def refine_prior(
         self, prior: GroupedPrior, parameters: GroupedParameters, weights: Array, geometry: Geometry

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -23,11 +22,6 @@ class TiedGroups(Gaussian):
     """The family: of every `group` Gaussians, one after the other, the covariances are the same."""
 
     group: int = 1
-
-    @classmethod
-    def of(cls, n_components: int, group: int, reg_covar: float) -> Self:
-        """Return the family of so many Gaussians in all."""
-        return cls(n_components, "full", reg_covar, group=group)
 
     @property
     def one(self) -> Gaussian:
