@@ -78,7 +78,7 @@ def test_gaussians(kind, word):
     found = in_pieces(gaussian_model(kind, word), rows)
     prior, start = gaussian_twin(kind)
     concentration, n = np.full(K, ALPHA), len(rows)
-    gains = np.minimum(1.0, 2.0 / np.arange(1, n + 1))
+    gains = np.minimum(1.0, (1.0 + hw.OnlineEM().average_exponent) / np.arange(1, n + 1))
     last, average, n_eff, _ = gaussian.sweep(
         NAMES[word], kind, prior, concentration, start, ROWS, rows, steps_of(word, n), gains
     )

@@ -42,6 +42,11 @@ def assert_alike(one, other):
     elif isinstance(one, hw.Conditional | hw.Explanation):
         for name in ("weights", "mean", "variance") if isinstance(one, hw.Conditional) else ("tail", "surprise", "expected"):
             assert_alike(getattr(one, name), getattr(other, name))
+    elif isinstance(one, hw.ReasonTable):
+        assert one.keys() == other.keys()
+        for name in one.keys():  # noqa: SIM118
+            same = np.testing.assert_array_equal if one[name].dtype.kind in "OU" else assert_alike
+            same(one[name], other[name])
     else:
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
@@ -64,7 +69,17 @@ def test_answers_of_a_stream_are_those_of_its_rows(kind):
     if kind in ("multinomial", "topics"):
         chunk = type(chunk)(csr_array(chunk.X))  # a sparse matrix has no names
     model = KINDS[kind][0]().partial_fit(**chunk)
-    learn = ("fit", "warm", "partial_fit", "update", "inverse_transform", "forecast", "calibrate", "decide_next")
+    learn = (
+        "fit",
+        "warm",
+        "partial_fit",
+        "update",
+        "inverse_transform",
+        "forecast",
+        "calibrate",
+        "decide_next",
+        "label_anomalies",
+    )
     asked = [name for name in methods_of(model) if not name.startswith(learn)]
     assert "score_samples" in asked
     if hasattr(model, "calibrate"):
