@@ -131,3 +131,8 @@ def test_models_that_cannot_be_compared_are_refused():
             hw.compare_models(model, other)
     with pytest.raises(ValueError, match="of one class"):
         hw.compare_models(model, hw.PoissonMixture(2, random_state=0).fit(np.abs(week(0)).round()))
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 2)), columns=["a", "b"])
+    swapped, renamed = frame[["b", "a"]], frame.set_axis(["a", "c"], axis=1)
+    for other, words in ((swapped, "got 'a' and 'b' in place 0"), (renamed, "'b' and 'c'")):
+        with pytest.raises(ValueError, match=f"the same columns in the same order, .*{words}"):
+            hw.compare_models(fitted(frame, 1), fitted(other, 1))

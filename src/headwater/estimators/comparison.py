@@ -14,6 +14,7 @@ from headwater.estimators.component_matching import match_components
 from headwater.estimators.component_names import shown_names
 from headwater.estimators.family_mixture import FamilyMixture
 from headwater.estimators.gaussian_mixture import GaussianMixture
+from headwater.estimators.merge import check_columns
 from headwater.estimators.mixture import MixtureEstimator
 
 MODEL_ROWS = 20_000  # drawn from each model, for the divergence of the whole
@@ -60,6 +61,7 @@ def compare_models(before: MixtureEstimator, after: MixtureEstimator) -> Compari
         raise ValueError(f"models must be of one class, got {type(before).__name__} and {type(after).__name__}")
     if before.n_features_in_ != after.n_features_in_:
         raise ValueError(f"models must have one width, got {before.n_features_in_} and {after.n_features_in_} columns")
+    check_columns([before, after])
     first, second = before._aligned_models([before, after])
     matching = match_components(first, second)
     pairs, one, two = matching.pairs, _moments(first), _moments(second)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import TypeVar
 
@@ -91,14 +91,7 @@ def merge(models: Iterable[Estimator]) -> Estimator:
     given = given[0]._aligned_models(given)
     for model in given:
         _check_alike(given[0], model)
-    named = [model for model in given if hasattr(model, "feature_names_in_")]
-    for model in named:
-        names = named[0].feature_names_in_, model.feature_names_in_
-        common = slice(min(map(len, names)) if first._vocabulary_is_open else None)
-        if not np.array_equal(names[0][common], names[1][common]):
-            place = next((at for at, (one, two) in enumerate(zip(*names, strict=False)) if one != two), min(map(len, names)))
-            one, two = (repr(found[place]) if place < len(found) else "none" for found in names)
-            raise ValueError(f"models must have the same columns in the same order, got {one} and {two} in place {place}")
+    named = check_columns(given)
     races = all(model._runtime.race is not None for model in given)
     runtime, report = _merged_races(given) if races else _merge_runtimes(given, [model._runtime for model in given])
     merged = copy(given[report.reference])
@@ -114,6 +107,19 @@ def merge(models: Iterable[Estimator]) -> Estimator:
     if report.ambiguous or report.distant or report.repaired:
         warnings.warn(str(report).replace("\n", " "), UserWarning, stacklevel=2)
     return merged
+
+
+def check_columns(given: Sequence[Estimator]) -> list[Estimator]:
+    """Return the models that know the names of their columns, or refuse them if these differ."""
+    named = [model for model in given if hasattr(model, "feature_names_in_")]
+    for model in named:
+        names = named[0].feature_names_in_, model.feature_names_in_
+        common = slice(min(map(len, names)) if model._vocabulary_is_open else None)
+        if not np.array_equal(names[0][common], names[1][common]):
+            place = next((at for at, (one, two) in enumerate(zip(*names, strict=False)) if one != two), min(map(len, names)))
+            one, two = (repr(found[place]) if place < len(found) else "none" for found in names)
+            raise ValueError(f"models must have the same columns in the same order, got {one} and {two} in place {place}")
+    return named
 
 
 def _merge_runtimes(given: list[Estimator], parts: list[Runtime]) -> tuple[Runtime, MergeReport]:
