@@ -89,7 +89,7 @@ def test_the_variance_of_an_average_is_what_its_docstring_says(exponent):
 def test_online_em_averages_so_by_default_and_chains_as_before():
     assert hw.OnlineEM().average_exponent == 0.25 and hw.SimulatedEM().average_exponent == 1.0
     assert hw.GaussianHMM(2)._make_learner(2).algorithm.average_exponent == 1.0
-    assert hw.GaussianHMM(2, algorithm="online-em")._make_learner(2).algorithm.average_exponent == 0.25
+    assert hw.GaussianHMM(2, algorithm="online-em")._make_learner(2).algorithm.average_exponent == 1.0
 
 
 @pytest.mark.parametrize("wrong", [-0.1, np.nan, 11, "1", True, None])

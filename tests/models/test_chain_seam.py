@@ -78,9 +78,9 @@ def test_a_file_after_the_warm_up_goes_on_to_the_same_numbers(kind, tmp_path):
     np.testing.assert_array_equal(again.means_, model.partial_fit(X[WAIT:]).means_)
 
 
-def test_only_open_sequences_are_carried():
+def test_only_sequences_that_may_go_on_are_carried():
     X = sequence(WAIT, 2)
     model = hw.GaussianHMM(K, algorithm="online-em", warm_up=WAIT, random_state=0)
     model.partial_fit(X, lengths=[40, WAIT - 40])
     carry = model._runtime.state.unfolded.carry
-    assert set(carry.apart) <= {one for one in carry.filters if one >= 0}
+    assert len(carry.apart) == 1 and set(carry.apart) == set(carry.filters)  # the last: its rest may be in the next batch

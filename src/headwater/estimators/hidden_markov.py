@@ -141,7 +141,7 @@ class HiddenMarkovEstimator(ChainStreams):
             self.algorithm, model, type(self).__name__,
             {
                 "auto": AutoOnlineEM(), "soem": SatoEM(batch_size="auto"),
-                "online-em": OnlineEM(batch_size=1 if isinstance(family, SweepsChains) else "auto"),
+                "online-em": OnlineEM(batch_size=1 if isinstance(family, SweepsChains) else "auto", average_exponent=1.0),
                 "boem": BayesianOnlineEM(batch_size="auto"), "online-vb": OnlineVB(batch_size="auto"),
             },
         )  # fmt: skip

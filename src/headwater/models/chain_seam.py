@@ -29,7 +29,7 @@ def begin_sweep(
 ) -> Carry:
     """Return what is carried on from a warm-up: states of all open sequences, and statistics given each of them."""
     carry, apart = model.follow(parameters, batch, None), {}
-    for number in (one for one in carry.filters if one >= 0):
+    for number in carry.filters:
         rows = batch[np.flatnonzero(batch.sequences == number)] if batch.sequences.size else batch
         parts = _apart(model, parameters, statistics, rows, size)
         if parts is not None:
