@@ -84,3 +84,12 @@ def test_only_sequences_that_may_go_on_are_carried():
     model.partial_fit(X, lengths=[40, WAIT - 40])
     carry = model._runtime.state.unfolded.carry
     assert len(carry.apart) == 1 and set(carry.apart) == set(carry.filters)  # the last: its rest may be in the next batch
+
+
+def test_a_complete_sequence_that_the_warm_up_cuts_goes_on_like_an_open_one():
+    X = sequence(WAIT + 60, 2)
+    one, other = (hw.GaussianHMM(K, algorithm="online-em", warm_up=WAIT, random_state=0) for _ in range(2))
+    one.partial_fit(X, lengths=[WAIT + 60])
+    other.partial_fit(X).close()
+    np.testing.assert_allclose(one.means_, other.means_, rtol=1e-12)
+    np.testing.assert_allclose(one.transmat_, other.transmat_, rtol=1e-12)
