@@ -107,3 +107,11 @@ def test_nonsense_is_refused():
     assert len(model.anomaly_groups(rows, [1, "b"] * 5)) == 2
     assert np.isnan(model.anomaly_groups(rows, np.arange(10) // 5, window=5)["pvalue_peers"]).all()
     assert (model.anomaly_groups(np.full((3, 2), 1e99))["pvalue"] >= 0.0).all()
+
+
+def test_rows_that_say_nothing_are_not_counted():
+    rows = np.random.default_rng(0).normal(size=(300, 2))
+    model = hw.GaussianMixture(1, random_state=0).fit(np.where(np.arange(600).reshape(300, 2) % 7, rows, np.nan))
+    rows[:100], rows[150] = np.nan, np.nan
+    table = model.anomaly_groups(rows, np.repeat(["a", "b", "c"], 100))
+    assert dict(zip(table["group"], table["rows"], strict=True)) == {"b": 99, "c": 100}

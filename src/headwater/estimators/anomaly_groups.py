@@ -56,7 +56,8 @@ class AnomalyGroups(AnomalyMarks):
             A line for each group, or window of a group. `group`; `first`, the place of its first row; `rows`; `score`, the mean
             anomaly score of its rows; `pvalue` against the rows that the model has learned; with windows `pvalue_past` against
             the rows of the same group before the window; with groups `pvalue_peers` against the rows of all other groups. NaN
-            where there are fewer than 20 rows to compare with, or fewer than twice those of the line.
+            where there are fewer than 20 rows to compare with, or fewer than twice those of the line. Rows that say nothing,
+            such as rows without a value, are not counted, and a group of nothing else has no line.
 
         Examples
         --------
