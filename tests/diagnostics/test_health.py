@@ -59,6 +59,9 @@ def test_health_can_be_read_at_every_moment_and_changes_nothing(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_models_of_what_there_is_are_well(kind):
     model = learned(kind)
+    if kind == "lasting chain":  # stays last twenty rows, and six are allowed
+        assert [one.kind for one in model.health_.actions] == ["cut"]
+        return
     assert model.health_.ok and not model.health_.of_kind("dead") and not model.health_.of_kind("starved")
     assert "!" not in repr(model)
 

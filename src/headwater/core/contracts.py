@@ -357,8 +357,6 @@ class Chained(Protocol[PriorIn, Stats, ParamsIn, Carry]):
         n_threads: int | None = None,
     ) -> Carry: ...
 
-    def begin_sweep(self, parameters: ParamsIn, statistics: Stats, batch: Batch, size: float) -> Carry: ...
-
     def sweep_open(
         self,
         name: str,

@@ -122,10 +122,7 @@ class SequenceSweepStep:
     nothing = NO_ROWS
 
     def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Start) -> Stream:
-        if not len(batch):
-            return stream
-        carry = chain_of(stream.model).begin_sweep(start, stream.statistics, batch, stream.progress.n_eff)
-        return replace(stream, unfolded=OpenRows(carry))
+        return SequenceStep().begin(plan, stream, batch, start)
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream:
         """Fold the rows that another step let wait; what is known after them goes on."""

@@ -33,7 +33,6 @@ from headwater.models.chain_records import (
     log_density,
     shares_of,
 )
-from headwater.models.chain_seam import begin_sweep
 from headwater.models.chain_smoothing import EMPTY, IMPOSSIBLE, NO_POSTERIORS, Smoother, by_group
 from headwater.models.chain_start import start_chain
 
@@ -371,10 +370,6 @@ class HiddenMarkov(Smoother):
         learned, averaged = self._unflat(mean, width), None if average is None else self._unflat(moving, width)
         fold_share(statistics, learned, average, averaged, steps, gains)
         return learned, averaged, n_eff, Carry(filters, apart, float(keeps[-1]))
-
-    def begin_sweep(self, parameters: ChainParameters, statistics: ChainStatistics, batch: Batch, size: float) -> Carry:
-        """Return what is carried on from a warm-up."""
-        return begin_sweep(self, parameters, statistics, batch, size)
 
     def flat(self, statistics: ChainStatistics) -> Array:
         """Return all numbers of statistics in one array, as kernels that learn row by row hold them."""

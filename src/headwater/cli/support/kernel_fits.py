@@ -194,7 +194,8 @@ def lasting_chain_fits(rng: np.random.Generator) -> Iterator[Fit]:
     """Numbers and counts in states with durations of their own."""
     yield hw.SemiMarkov(2, max_duration=5), (rng.normal(size=(N_ROWS, 2)),), {}
     yield hw.SemiMarkov(2, max_duration=5, emission="poisson"), (rng.poisson(3.0, size=(N_ROWS, 2)),), {}
-    apart = rng.normal(size=(N_ROWS, 1)) + 60.0 * (np.arange(N_ROWS)[:, None] // 3 % 2)  # so far that logarithms are used
+    stays = np.arange(N_ROWS) // np.where(np.arange(N_ROWS) < N_ROWS // 2, 3, 9) % 2  # some longer than may be
+    apart = rng.normal(size=(N_ROWS, 1)) + 60.0 * stays[:, None]  # so far that logarithms are used
     yield hw.SemiMarkov(2, max_duration=5), (apart,), {}
 
 
