@@ -74,9 +74,9 @@ class AnomalyMarks(StreamingEstimator):
         >>> model = hw.GaussianMixture(1, random_state=0).fit(rng.normal(size=(2000, 2)))
         >>> high, left = [0.0, 5.0], [-4.0, 0.0]
         >>> model.anomaly_score([high, left]).round(1)
-        array([14.3,  9.8])
+        array([14.5,  9.7])
         >>> model.label_anomalies([high], [0]).anomaly_score([high, left, [0.1, 5.2]]).round(1)
-        array([2.9, 9.4, 3. ])
+        array([2.8, 6.3, 3. ])
         """
         verdicts = checked_verdicts(odd)
         scores = self._odd_scores(X, y, lengths)

@@ -110,8 +110,8 @@ class GaussianAnswers(BackgroundAnswers, MeasuredRows):
         >>> model = hw.GaussianMixture(2, random_state=0).partial_fit(rows)
         >>> for method in ("mean-field", "observed-information"):
         ...     print(model.credible_intervals(method=method).means[0, 0].round(2))
-        [-0.1  -0.03]
-        [-0.19  0.06]
+        [-0.11 -0.04]
+        [-0.2   0.05]
         """
         level, belief, family = check_level(level), self._component_belief(), self._family
         assert isinstance(family, Gaussian)
