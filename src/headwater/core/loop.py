@@ -10,7 +10,7 @@ from headwater.core.lineage import rebase, root_stream
 from headwater.core.plan import Plan
 from headwater.core.state import Info, State, Stream, WarmUp
 from headwater.core.statistics import Array, Params, Prior, Statistics, Stats
-from headwater.core.steps import TOO_FAR, Partial, refresh, report_parameters
+from headwater.core.steps import TOO_FAR, refresh, report_parameters
 from headwater.core.warm_up import find_stream_start, wait
 
 MOST_CHECKED = 2**16  # arrays of statistics with more numbers are not checked after each call
@@ -36,9 +36,8 @@ def advance(plan: Plan, state: State, batch: Batch, scores: Array = NO_SCORES, s
             for policy in hooks.after_batch:
                 state = policy.after_batch(plan, before, state, part)
             at, total = at + len(part), total + score
-        refuse_non_finite(known, state.statistics)
-        if isinstance(state.unfolded, Partial) and state.unfolded.summary is not None:
-            refuse_non_finite(known, state.unfolded.summary.statistics)
+        for sums in (state.statistics, *state.unfolded.sums):
+            refuse_non_finite(known, sums)
     return state, _info(plan, state, batch, total / learned.size if len(learned) else 0.0)
 
 

@@ -28,9 +28,7 @@ class Step(Protocol):
     @property
     def nothing(self) -> Unfolded: ...  # unfolded between two batches
 
-    def begin(
-        self, plan: Plan, stream: Stream, batch: Batch, start: Start
-    ) -> Stream: ...  # after the warm-up, read at the parameters `start`
+    def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream: ...  # after the rows of the warm-up
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream: ...  # finish what another step has begun
 

@@ -8,11 +8,11 @@ from typing import Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from headwater.core.batch import Batch, append_batch, join_batches
-from headwater.core.contracts import Start, chain_of
+from headwater.core.contracts import chain_of
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.plan import Plan
 from headwater.core.state import State, Stream, WarmUp
-from headwater.core.statistics import Array
+from headwater.core.statistics import Array, Statistics
 from headwater.core.steps import SWEEP_ROWS, TOO_FAR, Sweep, fold
 
 
@@ -53,6 +53,11 @@ class OpenRows(Generic[Carry]):
         """Models of sequences have the width they began with."""
         return self
 
+    @property
+    def sums(self) -> tuple[Statistics, ...]:
+        """None: rows that wait are kept as they are."""
+        return ()
+
     def carry_now(self, stream: Stream) -> Carry | None:
         """What is known of open sequences after the rows that wait, by the parameters of the next E-step."""
         if self.now is not None or not self.waiting:
@@ -85,7 +90,7 @@ class SequenceStep:
 
     nothing = NO_ROWS
 
-    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Start) -> Stream:
+    def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
         if not len(batch):
             return stream
         return replace(stream, unfolded=OpenRows(chain_of(stream.model).follow(stream.parameters, batch, None)))
@@ -121,8 +126,8 @@ class SequenceSweepStep:
 
     nothing = NO_ROWS
 
-    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Start) -> Stream:
-        return SequenceStep().begin(plan, stream, batch, start)
+    def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
+        return SequenceStep().begin(plan, stream, batch)
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream:
         """Fold the rows that another step let wait; what is known after them goes on."""

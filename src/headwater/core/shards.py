@@ -9,14 +9,13 @@ import numpy as np
 
 from headwater.core.average import AVERAGE
 from headwater.core.batch import Batch
-from headwater.core.contracts import Start
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.lineage import rebase
 from headwater.core.loop import adopt, advance, finalize
 from headwater.core.merge import merge
 from headwater.core.plan import Plan, Step
 from headwater.core.state import State, Stream
-from headwater.core.statistics import Array
+from headwater.core.statistics import Array, Statistics
 from headwater.core.steps import EMPTY, refresh
 from headwater.kernels.parallel import one_blas_thread, run_tasks
 
@@ -39,6 +38,11 @@ class Shards:
     def rows(self) -> int:
         """Rows that they have taken."""
         return sum(stream.rows - self.before for stream in self.streams)
+
+    @property
+    def sums(self) -> tuple[Statistics, ...]:
+        """Statistics of all shards, and of rows that wait in them."""
+        return tuple(sums for stream in self.streams for sums in (stream.statistics, *stream.unfolded.sums))
 
     def finish(self, plan: Plan, stream: Stream) -> Stream:
         """Merge the shards; the base of the stream is restored, with its share in what the shards began with."""
@@ -67,7 +71,7 @@ class ShardStep:
 
     nothing = EMPTY
 
-    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Start) -> Stream:
+    def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
         return stream
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias
 
 from headwater.core.batch import Buffer
-from headwater.core.statistics import Params, Prior, Stats
+from headwater.core.statistics import Params, Prior, Statistics, Stats
 from headwater.core.values import Records
 
 if TYPE_CHECKING:
@@ -96,6 +96,9 @@ class Unfolded(Protocol):
 
     @property
     def rows(self) -> int: ...
+
+    @property
+    def sums(self) -> tuple[Statistics, ...]: ...  # statistics that they have been made into already
 
     def finish(self, plan: Plan, stream: Stream) -> Stream: ...  # the stream with all of them folded
 

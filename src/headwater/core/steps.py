@@ -11,7 +11,7 @@ import numpy as np
 
 from headwater.core.average import AVERAGE, average_count, average_gains
 from headwater.core.batch import Batch
-from headwater.core.contracts import NO_SCORES, Model, Start
+from headwater.core.contracts import NO_SCORES, Model
 from headwater.core.fit_result import FIT_RESULT
 from headwater.core.plan import Plan
 from headwater.core.policy import Folds
@@ -102,6 +102,11 @@ class Partial:
         """Rows of the summary."""
         return 0 if self.summary is None else self.summary.rows
 
+    @property
+    def sums(self) -> tuple[Statistics, ...]:
+        """Statistics of the summary."""
+        return () if self.summary is None else (self.summary.statistics,)
+
     def finish(self, plan: Plan, stream: Stream) -> Stream:
         """Return the stream with the partial batch folded."""
         return stream if self.summary is None else fold(plan, stream, self.summary).replace(unfolded=EMPTY)
@@ -127,7 +132,7 @@ class BatchStep:
 
     nothing = EMPTY
 
-    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Start) -> Stream:
+    def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
         return stream
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream:
@@ -153,7 +158,7 @@ class SweepStep:
 
     nothing = EMPTY
 
-    def begin(self, plan: Plan, stream: Stream, batch: Batch, start: Start) -> Stream:
+    def begin(self, plan: Plan, stream: Stream, batch: Batch) -> Stream:
         return stream
 
     def adopt(self, plan: Plan, stream: Stream) -> Stream:

@@ -43,7 +43,7 @@ def wait(plan: Plan, state: WarmUp, batch: Batch, scores: Array) -> tuple[State,
         return state, end
     rows = buffer.batch()
     start = find_stream_start(plan, rows, state.key)
-    stream = plan.step.begin(plan, root_stream(plan, state.key, start), rows, start.parameters)
+    stream = plan.step.begin(plan, root_stream(plan, state.key, start), rows)
     return start_policies(plan, stream, start, rows), end
 
 
@@ -51,7 +51,7 @@ def begin_at_once(plan: Plan, key: int, batch: Batch) -> Stream:
     """Return a stream at the start that is given, which has learned none of these rows yet."""
     start = plan.find_start(plan, batch[:1], key, _at_given(plan, held=rows_to_hold(plan, 0), at_once=True))
     stream, nothing = root_stream(plan, key, start), batch[:0]
-    return start_policies(plan, plan.step.begin(plan, stream, nothing, start.parameters), start, nothing)
+    return start_policies(plan, plan.step.begin(plan, stream, nothing), start, nothing)
 
 
 def start_policies(plan: Plan, stream: Stream, start: Start, batch: Batch, counts: bool = True) -> Stream:

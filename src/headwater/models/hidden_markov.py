@@ -38,7 +38,6 @@ from headwater.models.chain_start import start_chain
 
 STRETCH = 2**16  # rows that are scored at once
 MANY_STATES = 64  # beyond which a stretch is shorter
-LONGEST = 1e12  # size of the logarithm of the share of old statistics
 
 # Restores the parameters that are not learned: (new ones, fixed ones, rows of each state).
 Hold: TypeAlias = Callable[[ChainParameters, ChainParameters, Array], ChainParameters]
